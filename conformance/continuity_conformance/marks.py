@@ -1,0 +1,147 @@
+"""Marks: how a turn is recognised again in what a model is sent.
+
+A user text of ours carries `[u:7f3a9b21]`, a system prompt `[s:7f3a9b21]`, a model's answer `[a:7f3a9b21#17]` (the newest user mark, and
+the number of the model's call), a summary `[sum#18]`. A model whose log nobody can read says inside its bracket what it saw:
+`[a:7f3a9b21#17 saw u:7f3a9b21]`, `[sum#18 covers u:7f3a9b21]`. One bracket is one token: what stands inside it is never a sighting.
+"""
+
+import re
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal["user", "answer", "system", "summary", "text", "call", "result"]
+
+_BRACKET = re.compile(
+    r"\[(?:u:(?P<user>[0-9a-f]{8})|s:(?P<system>[0-9a-f]{8})"
+    r"|a:(?P<answer>[0-9a-f]{8}|-)#(?P<call>\d+)(?: saw (?P<saw>[^\]]*))?"
+    r"|sum#(?P<summary>\d+)(?: covers (?P<covers>[^\]]*))?)\]"
+)
+_TOKEN = re.compile(
+    r"(?:u:(?P<user>[0-9a-f]{8})|s:(?P<system>[0-9a-f]{8})|a:(?P<answer>[0-9a-f]{8}|-)#(?P<call>\d+)"
+    r"|sum#(?P<summary>\d+)(?:\((?P<covers>[^)]*)\))?)(?:@(?P<role>\w+))?"
+)
+_NATURAL_ROLE: Mapping[Kind, str] = {"user": "user", "answer": "assistant", "system": "system", "summary": "user"}
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """One thing that a model was sent: a mark, a text without a mark, a tool call, or a tool's result."""
+
+    kind: Kind
+    role: str
+    mark: str = ""
+    call: int = 0
+    covers: tuple[str, ...] = ()
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerMark:
+    """What an answer says of itself: which turn it answers, in which call, and maybe what the model saw."""
+
+    mark: str
+    call: int
+    saw: str | None
+
+
+def new_mark() -> str:
+    return secrets.token_hex(4)
+
+
+def user_text(mark: str, words: str) -> str:
+    return f"[u:{mark}] {words}"
+
+
+def system_text(mark: str, words: str) -> str:
+    return f"[s:{mark}] {words}"
+
+
+def answer_text(mark: str, call: int) -> str:
+    return f"Noted. [a:{mark}#{call}]"
+
+
+def summary_text(call: int) -> str:
+    return f"What was said so far. [sum#{call}]"
+
+
+def content_text(content: object) -> str:
+    """The text of a message's content: a string, or the text parts of a list."""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, Sequence):
+        return "\n".join(str(part.get("text", "")) for part in content if isinstance(part, Mapping))
+    return ""
+
+
+def answer_mark(text: str, expected: str = "") -> AnswerMark | None:
+    """The answer mark in a text; of several, the one that answers `expected`, else the last."""
+    found = [
+        AnswerMark(match["answer"], int(match["call"]), match["saw"])
+        for match in _BRACKET.finditer(text)
+        if match["answer"]
+    ]
+    return next((mark for mark in found if mark.mark == expected), found[-1] if found else None)
+
+
+def marks_in(messages: Sequence[Mapping[str, object]]) -> list[Sighting]:
+    return [sighting for message in messages for sighting in _in_message(message)]
+
+
+def newest_user_mark(messages: Sequence[Mapping[str, object]]) -> str:
+    users = [sighting.mark for sighting in marks_in(messages) if sighting.kind == "user" and sighting.role == "user"]
+    return users[-1] if users else "-"
+
+
+def saw_list(saw: str) -> list[Sighting]:
+    """The sightings of a `saw` list; a word that is none of ours stands as a text, so that it is seen."""
+    return [_from_token(token) for token in saw.split()]
+
+
+def _in_message(message: Mapping[str, object]) -> Iterator[Sighting]:
+    role = str(message.get("role", ""))
+    text = content_text(message.get("content"))
+    if role == "tool":
+        yield Sighting("result", role, mark=str(message.get("tool_call_id", "")), text=text)
+        return
+    found = [_from_match(match, role) for match in _BRACKET.finditer(text)]
+    yield from found
+    calls = message.get("tool_calls")
+    calls = calls if isinstance(calls, Sequence) else ()
+    yield from (Sighting("call", role, mark=str(call.get("id", ""))) for call in calls if isinstance(call, Mapping))
+    if not found and not calls:
+        yield Sighting("text", role, text=text)
+
+
+def _from_match(match: re.Match[str], role: str) -> Sighting:
+    if match["user"]:
+        return Sighting("user", role, match["user"])
+    if match["system"]:
+        return Sighting("system", role, match["system"])
+    if match["answer"]:
+        return Sighting("answer", role, match["answer"], int(match["call"]))
+    return Sighting("summary", role, call=int(match["summary"]), covers=_covered((match["covers"] or "").split()))
+
+
+def _from_token(token: str) -> Sighting:
+    match = _TOKEN.fullmatch(token)
+    if match is None:
+        return Sighting("text", "", text=token)
+    if match["summary"]:
+        covers = _covered((match["covers"] or "").split(","))
+        return Sighting("summary", match["role"] or "user", call=int(match["summary"]), covers=covers)
+    sighting = _from_match_token(match)
+    return Sighting(sighting.kind, match["role"] or _NATURAL_ROLE[sighting.kind], sighting.mark, sighting.call)
+
+
+def _from_match_token(match: re.Match[str]) -> Sighting:
+    if match["user"]:
+        return Sighting("user", "", match["user"])
+    if match["system"]:
+        return Sighting("system", "", match["system"])
+    return Sighting("answer", "", match["answer"], int(match["call"]))
+
+
+def _covered(tokens: Sequence[str]) -> tuple[str, ...]:
+    return tuple(token[2:10] for token in tokens if token.startswith("u:"))

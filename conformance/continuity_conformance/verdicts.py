@@ -1,0 +1,93 @@
+"""Verdicts: of a scenario, of a requirement, of a run.
+
+Pure data and the rules that combine it. Knows neither HTTP nor pytest.
+"""
+
+import enum
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from continuity_spec import Level
+
+
+class Verdict(enum.StrEnum):
+    PASS = "pass"
+    FAIL = "fail"
+    NOT_APPLICABLE = "not_applicable"
+    NOT_TESTED = "not_tested"
+    ERROR = "error"
+
+    @property
+    def spoken(self) -> str:
+        return self.value.replace("_", " ")
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One scenario or example as it went. `exchanges` are JSON objects, already redacted and cut."""
+
+    scenario: str
+    example: str
+    outcome: Verdict
+    reason: str = ""
+    step: str = ""
+    expectation: str = ""
+    expected: str = ""
+    actual: str = ""
+    failure: str = ""
+    exchanges: tuple[Mapping[str, object], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The verdict on one requirement. `failure` is the whole text for a terminal, without colour."""
+
+    id: str
+    area: str
+    level: Level
+    text: str
+    verdict: Verdict
+    seconds: float
+    reason: str = ""
+    failure: str = ""
+    evidence: tuple[Evidence, ...] = field(default=(), repr=False)
+
+
+# A requirement with several scenarios is as good as its worst one. Not applicable scenarios say nothing about the others.
+_WORST_FIRST = (Verdict.FAIL, Verdict.ERROR, Verdict.NOT_TESTED, Verdict.PASS, Verdict.NOT_APPLICABLE)
+
+
+def worst(verdicts: Iterable[Verdict]) -> Verdict:
+    present = set(verdicts)
+    return next((verdict for verdict in _WORST_FIRST if verdict in present), Verdict.NOT_TESTED)
+
+
+def counts(results: Iterable[Result]) -> dict[Verdict, int]:
+    tally = Counter(result.verdict for result in results)
+    return {verdict: tally[verdict] for verdict in Verdict}
+
+
+class RunVerdict(enum.StrEnum):
+    CONFORMANT = "conformant"
+    NOT_CONFORMANT = "not_conformant"
+    INCOMPLETE = "incomplete"
+    UNREACHABLE = "unreachable"
+    ERROR = "error"
+
+    @property
+    def exit_code(self) -> int:
+        return {"conformant": 0, "not_conformant": 1, "unreachable": 3, "error": 4, "incomplete": 5}[self.value]
+
+
+def run_verdict(results: Sequence[Result], *, fail_on: Level = Level.MUST) -> RunVerdict:
+    """The verdict of a whole release. A run that tested nothing is incomplete, never conformant."""
+    gating = [result for result in results if result.level.binding or fail_on is not Level.MUST]
+    verdicts = {result.verdict for result in gating}
+    if Verdict.FAIL in verdicts:
+        return RunVerdict.NOT_CONFORMANT
+    if Verdict.ERROR in {result.verdict for result in results}:
+        return RunVerdict.ERROR
+    if Verdict.NOT_TESTED in verdicts or Verdict.PASS not in verdicts:
+        return RunVerdict.INCOMPLETE
+    return RunVerdict.CONFORMANT
