@@ -1,11 +1,23 @@
-"""One run of the suite against one target: the event loop in its thread, and the results as they are decided."""
+"""One run of the suite against one target: the event loop in its thread, and the results as they are decided.
 
-from collections.abc import Mapping, Sequence
+The loop must not stand still while its caller is busy, hence the thread. The caller asks for results one by one and waits.
+"""
+
+import asyncio
+import threading
+from collections.abc import Coroutine, Mapping, Sequence
+from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeVar
 
-from continuity_conformance.verdicts import Result
+from continuity_conformance.errors import KitError
+from continuity_conformance.runner import Runner, must_answer
+from continuity_conformance.targets import BUNDLED, resolve
+from continuity_conformance.verdicts import Evidence, Result, Verdict
 from continuity_spec import Requirement
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,23 +35,115 @@ class TargetFacts:
 class Run:
     """`open()`, then `result(id)` for each requirement, then `close()`. Results come in any order and are waited for."""
 
-    def __init__(self, target: str | None, profile: Path | None, requirements: Sequence[Requirement]) -> None: ...
+    def __init__(self, target: str | None, profile: Path | None, requirements: Sequence[Requirement]) -> None:
+        self._profile, self._url = resolve(target, profile)
+        self._target_name = target or BUNDLED
+        self._requirements = tuple(requirements)
+        self._futures: dict[str, Future[Result]] = {requirement.id: Future() for requirement in requirements}
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._playing: Future[None] | None = None
+        self._runner: Runner | None = None
 
     def open(self) -> None:
-        """Start the loop thread, reach (or start) the target, calibrate, start all calm scenarios. Raises ContinuityError."""
+        """Start the loop thread, reach (or start) the target, calibrate, start all scenarios. Raises ContinuityError."""
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="continuity", daemon=True)
+        self._thread.start()
+        self._wait(self._open())
+        self._playing = asyncio.run_coroutine_threadsafe(self._play_all(), self._loop)
 
     @property
-    def facts(self) -> TargetFacts: ...
+    def facts(self) -> TargetFacts:
+        assert self._runner is not None, "the run is not open"
+        stage = self._runner.stage
+        target = stage.target
+        return TargetFacts(
+            self._profile.name, stage.server.url, target.header, dict(target.options), tuple(sorted(target.offers)), target.observed
+        )
 
     def result(self, requirement_id: str) -> Result:
-        """Wait for a requirement and give its result. A disturbing one starts only now."""
+        """Wait for a requirement and give its result."""
+        try:
+            return self._futures[requirement_id].result()
+        except CancelledError:
+            raise KitError("The run ended before this requirement was decided.", where=requirement_id) from None
 
     def decided(self) -> Sequence[Result]:
         """What is decided so far, in no particular order (for a run that was stopped)."""
+        done = [future for future in self._futures.values() if future.done() and not future.cancelled()]
+        return [future.result() for future in done]
 
     def close(self) -> None:
         """Stop what was started. Safe to call twice, and after a failed open()."""
+        loop, self._loop = self._loop, None
+        if loop is None:
+            return
+        asyncio.run_coroutine_threadsafe(self._close(), loop).result()
+        loop.call_soon_threadsafe(loop.stop)
+        assert self._thread is not None
+        self._thread.join()
+        loop.close()
+        for future in self._futures.values():
+            future.cancel()
+
+    def _wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        assert self._loop is not None
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+
+    async def _open(self) -> None:
+        self._runner = Runner(self._profile, self._url, self._target_name)
+        await self._runner.open()
+
+    async def _close(self) -> None:
+        """Nothing of the run outlives it: neither a task nor a process."""
+        others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+        if self._runner is not None:
+            await self._runner.close()
+
+    async def _play_all(self) -> None:
+        """Calm and disturbing scenarios first; what holds always is judged on all that was said."""
+        runner = self._runner
+        assert runner is not None
+        calm_done = asyncio.Event()
+        played = [requirement for requirement in self._requirements if requirement.how in {"scenario", "check"}]
+        disturbing = [requirement for requirement in played if any(scenario.disturbing for scenario in requirement.scenarios)]
+        calm = [requirement for requirement in played if requirement not in disturbing]
+        tasks = [asyncio.create_task(self._decide(requirement, runner.play(requirement, calm_done))) for requirement in disturbing]
+        await asyncio.gather(*(self._decide(requirement, runner.play(requirement, calm_done)) for requirement in calm))
+        calm_done.set()
+        await asyncio.gather(*tasks)
+        for requirement in self._requirements:
+            if requirement.how == "always":
+                await self._decide(requirement, runner.judge_always(requirement))
+            elif requirement.how == "manual":
+                self._futures[requirement.id].set_result(_manual(requirement))
+
+    async def _decide(self, requirement: Requirement, playing: Coroutine[Any, Any, Result]) -> None:
+        """Whatever happens in the kit is the result of one requirement, never the end of the run."""
+        future = self._futures[requirement.id]
+        try:
+            future.set_result(await playing)
+        except (Exception, SystemExit) as trouble:  # noqa: BLE001 - the kit's own fault becomes a verdict
+            reason = f"the kit failed: {type(trouble).__name__}: {trouble}"
+            future.set_result(_erroneous(requirement, reason))
+
+
+def _manual(requirement: Requirement) -> Result:
+    reason = f"a reviewer answers: {requirement.manual}"
+    return Result(requirement.id, requirement.area, requirement.level, requirement.text, Verdict.NOT_TESTED, 0.0, reason)
+
+
+def _erroneous(requirement: Requirement, reason: str) -> Result:
+    evidence = (Evidence("", "", Verdict.ERROR, reason),)
+    return Result(requirement.id, requirement.area, requirement.level, requirement.text, Verdict.ERROR, 0.0, reason, evidence=evidence)
 
 
 def reach(target: str | None, profile: Path | None) -> None:
     """Check quickly that the profile can be read and the target's address answers at all. Raises ContinuityError."""
+    _, url = resolve(target, profile)
+    if url:
+        asyncio.run(must_answer(url))

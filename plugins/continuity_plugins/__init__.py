@@ -1,0 +1,1 @@
+"""Bundled plugins. They use the public hooks only, as anybody's do."""

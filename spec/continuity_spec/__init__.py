@@ -4,13 +4,13 @@ It knows nobody: neither the kit that runs the scenarios nor a server that keeps
 """
 
 from continuity_spec.errors import (
-    InconsistentSpec,
-    NotJson,
-    NotYaml,
-    SchemaViolation,
+    InconsistentSpecError,
+    NotJsonError,
+    NotYamlError,
+    SchemaViolationError,
     SpecError,
     UnknownRequirement,
-    UnreadableFile,
+    UnreadableFileError,
 )
 from continuity_spec.loader import load, load_checked, load_requirements
 from continuity_spec.model import Always, Level, Place, Release, Requirement, Scenario, Spec, Step
@@ -19,20 +19,20 @@ from continuity_spec.yaml_source import Document, read_yaml
 __all__ = [
     "Always",
     "Document",
-    "InconsistentSpec",
+    "InconsistentSpecError",
     "Level",
-    "NotJson",
-    "NotYaml",
+    "NotJsonError",
+    "NotYamlError",
     "Place",
     "Release",
     "Requirement",
     "Scenario",
-    "SchemaViolation",
+    "SchemaViolationError",
     "Spec",
     "SpecError",
     "Step",
     "UnknownRequirement",
-    "UnreadableFile",
+    "UnreadableFileError",
     "load",
     "load_checked",
     "load_requirements",

@@ -1,11 +1,11 @@
 """What can be wrong with a spec file, as types.
 
     SpecError
-    ├── UnreadableFile        the file is not there, or is not text
-    ├── NotYaml               the text is no YAML, or says a key twice
-    ├── NotJson               a vectors file is no JSON
-    ├── SchemaViolation       the data do not have the form that the JSON Schema gives
-    ├── InconsistentSpec      files that are right each contradict each other
+    ├── UnreadableFileError        the file is not there, or is not text
+    ├── NotYamlError               the text is no YAML, or says a key twice
+    ├── NotJsonError               a vectors file is no JSON
+    ├── SchemaViolationError       the data do not have the form that the JSON Schema gives
+    ├── InconsistentSpecError      files that are right each contradict each other
     └── UnknownRequirement    an id that no requirement has
 
 Every message has three parts: where, what was wrong, what to do now. This module knows no file format.
@@ -33,39 +33,39 @@ class SpecError(Exception):
         return f"{self.where}: {self.what}. {self.remedy}"
 
 
-class UnreadableFile(SpecError):
+class UnreadableFileError(SpecError):
     pass
 
 
-class NotYaml(SpecError):
+class NotYamlError(SpecError):
     pass
 
 
-class NotJson(SpecError):
+class NotJsonError(SpecError):
     pass
 
 
-class SchemaViolation(SpecError):
+class SchemaViolationError(SpecError):
     pass
 
 
-class InconsistentSpec(SpecError):
+class InconsistentSpecError(SpecError):
     pass
 
 
-class UnknownRequirement(SpecError):
+class UnknownRequirement(SpecError):  # noqa: N818 - it says what it is, and callers catch it by that name
     pass
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    """The known word that was probably meant."""
+    """Find the known word that was probably meant."""
     by_lower_case = {candidate.lower(): candidate for candidate in known}
     matches = difflib.get_close_matches(word.lower(), list(by_lower_case), n=1, cutoff=0.6)
     return by_lower_case[matches[0]] if matches else None
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:
-    """The third part of a message about a word that is not known."""
+    """Write the third part of a message about a word that is not known."""
     words = list(known)
     meant = nearest(word, words)
     if meant is not None:

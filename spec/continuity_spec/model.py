@@ -63,7 +63,7 @@ class Step:
     text: str
 
     def walk(self) -> Iterator[Step]:
-        """This step and all steps inside it, in written order."""
+        """Go through this step and all steps inside it, in written order."""
         yield self
         for part in (*self.together, *self.during):
             yield from part.walk()
@@ -95,7 +95,7 @@ class Scenario:
     copies: int
 
     def walk(self) -> Iterator[Step]:
-        """All steps, those inside others too, in written order."""
+        """Go through all steps, those inside others too, in written order."""
         for step in self.steps:
             yield from step.walk()
 
@@ -173,7 +173,7 @@ class Spec:
     releases: Mapping[str, Release]
 
     def requirement(self, wanted: str) -> Requirement:
-        """The requirement with this id."""
+        """Find the requirement with this id."""
         by_id = {requirement.id: requirement for requirement in self.requirements}
         if wanted not in by_id:
             raise UnknownRequirement(wanted, "no requirement has this id", suggestion(wanted, by_id))

@@ -1,0 +1,109 @@
+"""Calibration: what the target is, found out before any scenario plays.
+
+One short dialogue at the start tells whether the target answers at all, takes our key, and whether its answers come from the probe model. What
+nobody states is taken from its capabilities, and what they do not tell is tried once.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from continuity_conformance.dialogue import Dialogue
+from continuity_conformance.errors import UsageError
+from continuity_conformance.failure import Unmet
+from continuity_conformance.marks import answer_mark
+from continuity_conformance.names import Names
+from continuity_conformance.profile import DEFAULT_HEADER, DEFAULT_OPTIONS, Profile
+from continuity_conformance.requests import base_headers
+from continuity_conformance.stage import Exchange, Observed, Stage, Target
+from continuity_conformance.transport import Answer, Request, dig
+
+_REFUSED: Final = frozenset({401, 403})
+_NOT_THERE: Final = frozenset({0, 404, 405, 501})
+_OK: Final = 200
+
+
+def assumed(profile: Profile) -> Target:
+    """The target as its profile alone describes it."""
+    options = {**DEFAULT_OPTIONS, **profile.options}
+    header = profile.header or DEFAULT_HEADER
+    return Target(profile, header, options, profile.offers or frozenset(), "nothing", has_api=bool(profile.token), single_user=False)
+
+
+async def calibrate(stage: Stage) -> Dialogue:
+    """Find out what the stage's target is and put it there; gives the dialogue that was held for it."""
+    claims = await _capabilities(stage)
+    stage.target = _informed(stage.target, claims)
+    dialogue = Dialogue(stage, {})
+    await _first_turn(dialogue)
+    observed = await _observed(dialogue)
+    offers = stage.target.profile.offers
+    if offers is None:
+        offers = frozenset(claims["offers"]) if isinstance(claims.get("offers"), list) else await _tried(stage)
+    if len(stage.target.profile.principals) > 1:
+        offers |= {"tenants"}
+    stage.target = replace(stage.target, observed=observed, offers=offers)
+    return dialogue
+
+
+async def _capabilities(stage: Stage) -> Mapping[str, Any]:
+    answer = await _ask(stage, "GET", "/v1/capabilities")
+    claims = dig(answer.body, "continuity") if answer.status == _OK else None
+    return claims if isinstance(claims, Mapping) else {}
+
+
+def _informed(target: Target, claims: Mapping[str, Any]) -> Target:
+    claimed = claims.get("options")
+    known = {name: str(value) for name, value in claimed.items() if name in DEFAULT_OPTIONS} if isinstance(claimed, Mapping) else {}
+    header = target.profile.header or (claims["header"] if isinstance(claims.get("header"), str) else target.header)
+    options = {**DEFAULT_OPTIONS, **known, **target.profile.options}
+    return replace(target, header=header, options=options, single_user=claims.get("single_user") is True)
+
+
+async def _first_turn(dialogue: Dialogue) -> None:
+    """A plain turn and a streamed one under one id. What is wrong with them the requirements will say; a refused key stops here."""
+    try:
+        await dialogue.do("chat", {"session": "$id"}, session="$id", say="calibration")
+        await dialogue.do("chat", {"session": "$id"}, session="$id", say="again", stream=True)
+    except Unmet:
+        _explain_refusal(dialogue.exchanges[0])
+        dialogue.untested.append("the calibration turns did not succeed")
+
+
+def _explain_refusal(exchange: Exchange) -> None:
+    if exchange.answer.status in _REFUSED:
+        raise UsageError(
+            f"The target refuses our key ({exchange.answer.status}).",
+            where=exchange.request.url,
+            do="Give it in a profile: principals: {alice: $MY_KEY}, and name the file with --continuity-profile (continuity check: --profile).",
+        )
+
+
+async def _observed(dialogue: Dialogue) -> Observed:
+    """Whether the answers come from the probe, or from a model that says itself what it saw, or from neither."""
+    first = dialogue.exchanges[0]
+    said = answer_mark(first.reading.text, first.mark) if first.reading is not None else None
+    if said is None or said.mark != first.mark:
+        return "nothing"
+    observer = dialogue.stage.observer
+    call = await observer.call(said.call) if observer is not None else None
+    if call is not None and call.newest == first.mark:
+        return "probe"
+    return "nothing" if said.saw is None else "answers"
+
+
+async def _tried(stage: Stage) -> frozenset[str]:
+    """What a target offers that does not say so: tried once, cheaply."""
+    responses = await _ask(stage, "POST", "/v1/responses", {"model": stage.target.profile.model, "input": "calibration", "store": False})
+    preflight = [("Origin", stage.target.profile.origin), ("Access-Control-Request-Method", "POST")]
+    cors = await _ask(stage, "OPTIONS", "/v1/chat/completions", headers=preflight)
+    offers = {"streaming"}
+    offers |= {"responses"} if responses.status not in _NOT_THERE else set()
+    offers |= {"cors"} if cors.fields("Access-Control-Allow-Origin") else set()
+    offers |= {"compression"} if "compress" in stage.controls.available else set()
+    return frozenset(offers)
+
+
+async def _ask(stage: Stage, method: str, path: str, body: object = None, headers: list[tuple[str, str]] | None = None) -> Answer:
+    fields = (*base_headers(stage, "alice"), *(headers or []))
+    return await stage.transport.send(Request(method, stage.server.url + path, fields, Names({}, {}).fill(body)))

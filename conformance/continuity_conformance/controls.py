@@ -1,0 +1,81 @@
+"""Controls: what the kit can make happen to a target, and from where.
+
+In this order: the process that the kit started (restart, kill), a command of the profile (`http: "POST /test/evict/{response}"`), the optional
+control API of the spec. A control that nobody has makes a scenario *not tested*; it is never believed without proof.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from continuity_conformance.errors import KitError
+from continuity_conformance.servers import Server
+from continuity_conformance.transport import Answer, Request, Transport
+
+_API: Final = "/conformance/v1"
+_API_CONTROLS: Final = frozenset({"evict", "compress", "break_store", "control:fork", "control:link", "control:lineage"})
+_FAULTS: Final[Mapping[str, tuple[str, ...]]] = {"reads": ("read",), "writes": ("write",), "all": ("read", "write")}
+
+
+class Controls:
+    """The controls of one server."""
+
+    def __init__(self, server: Server, transport: Transport, *, has_api: bool) -> None:
+        self._server = server
+        self._transport = transport
+        self._has_api = has_api
+
+    @property
+    def available(self) -> frozenset[str]:
+        process = {"restart", "kill"} if self._server.started else set()
+        return frozenset(process | set(self._server.profile.http_controls) | (_API_CONTROLS if self._has_api else set()))
+
+    async def restart(self) -> None:
+        await self._new_process("restart")
+
+    async def kill(self) -> None:
+        await self._new_process("kill")
+
+    async def evict(self, response: str, key: str) -> None:
+        await self._do("evict", key, {"response_id": response})
+
+    async def compress(self, session: str, key: str) -> None:
+        await self._do("compress", key, {"session_id": session})
+
+    async def break_store(self, what: str, key: str) -> None:
+        for fault in _FAULTS[what]:
+            self._server.broken.add(fault)
+            await self._do("fault", key, {"what": fault, "on": True})
+
+    async def mend_store(self, key: str) -> None:
+        for fault in sorted(self._server.broken):
+            await self._do("fault", key, {"what": fault, "on": False})
+        self._server.broken.clear()
+
+    async def named(self, name: str, params: Mapping[str, object], key: str) -> Answer:
+        return await self._do(name, key, params)
+
+    async def _new_process(self, how: str) -> None:
+        started = self._server.started
+        assert started is not None, "a scenario that restarts runs only where the kit started the target"
+        before = started.pid
+        await (started.restart() if how == "restart" else started.kill())
+        if started.pid == before:
+            raise KitError(f"{how}: the process is still the same one.", where=self._server.url)
+
+    async def _do(self, name: str, key: str, params: Mapping[str, object]) -> Answer:
+        answer = await self._transport.send(self._request(name, key, params))
+        if not answer.accepted:
+            said = answer.error or f"{answer.status} {answer.text[:200]}"
+            raise KitError(f"The control {name} did not work: {said}.", where=self._server.url)
+        return answer
+
+    def _request(self, name: str, key: str, params: Mapping[str, object]) -> Request:
+        profile = self._server.profile
+        headers = [("Authorization", f"Bearer {key}")] if key else []
+        command = profile.http_controls.get(name)
+        if command is None:
+            headers.append(("X-Conformance-Token", profile.token))
+            return Request("POST", f"{self._server.url}{_API}/{name}", tuple(headers), dict(params))
+        method, path = command.split(" ", 1)
+        short = {field.removesuffix("_id"): value for field, value in params.items()}
+        return Request(method, self._server.url + path.format(**short), tuple(headers))

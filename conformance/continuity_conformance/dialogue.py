@@ -1,0 +1,332 @@
+"""The dialogue: a scenario as it is played, step by step.
+
+It performs steps and keeps what was said; `expectations` judges. Expectations are checked in written order, once the step and all its parallel
+parts are over.
+"""
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from continuity_conformance.answers import read
+from continuity_conformance.expectations import Judge
+from continuity_conformance.failure import Unmet, Untested
+from continuity_conformance.marks import answer_mark, answer_text, marks_in, new_mark, saw_list, system_text, user_text
+from continuity_conformance.names import Names
+from continuity_conformance.probe import Script
+from continuity_conformance.requests import CLIENT_TOOL, plain_request, principal_of, turn_request
+from continuity_conformance.stage import Exchange, Stage
+from continuity_conformance.views import View, turns
+from continuity_spec import Place, Step
+
+_NOWHERE: Final = Place("", 1, 1)
+_TURNS: Final = frozenset({"chat", "respond"})
+_BUSY: Final = 409
+_GONE: Final = 404
+_BUSY_WAIT: Final = 0.05
+
+
+class Dialogue:
+    """One playing of one scenario (or of one example of it)."""
+
+    def __init__(self, stage: Stage, example: Mapping[str, object]) -> None:
+        self.stage = stage
+        self.names = Names(example, stage.constants)
+        self.exchanges: list[Exchange] = []
+        self.untested: list[str] = []
+        self.copies: dict[str, list[str]] = {}
+        self.failed_marks: set[str] = set()
+        self._marks: dict[str, str] = {}
+        self._system_marks: dict[str, str] = {}
+        self._said: dict[str, Exchange] = {}
+        self._evicted: list[tuple[str, str]] = []
+        self._steps_done = 0
+        self._started = time.monotonic()
+
+    async def play(self, steps: Sequence[Step]) -> None:
+        """Play all steps. Raises Unmet at the first expectation that does not hold."""
+        for number, step in enumerate(steps, 1):
+            await self.step(step, str(number))
+        await self._verify_evictions()
+
+    async def leave(self) -> None:
+        """Undo what must not outlast the scenario."""
+        if self.stage.server.broken:
+            await self.stage.controls.mend_store(self._key("alice"))
+
+    async def do(self, verb: str, expect: Mapping[str, object] | None = None, **params: object) -> Exchange:
+        """One turn or request of a Python check, in the words of the vocabulary."""
+        shown = ", ".join(f"{name}: {value}" for name, value in params.items())
+        step = Step(verb, params, expect or {}, 1, (), (), _NOWHERE, f"{verb} {{{shown}}}")
+        self._steps_done += 1
+        return (await self.step(step, str(self._steps_done)))[0]
+
+    async def step(self, step: Step, number: str) -> list[Exchange]:
+        performed = await self._perform(step, number, alone=True)
+        for done, exchanges in performed:
+            await Judge(self, done, number, exchanges).judge()
+        return [exchange for _, exchanges in performed for exchange in exchanges]
+
+    async def _perform(self, step: Step, number: str, *, alone: bool) -> list[tuple[Step, list[Exchange]]]:
+        if step.verb == "together":
+            parts = [self._perform(part, f"{number}.{k}", alone=False) for k, part in enumerate(step.together, 1)]
+            return [pair for pairs in await asyncio.gather(*parts) for pair in pairs]
+        if step.verb in _TURNS:
+            return [(step, await self._turns(step, number, alone=alone))]
+        if step.verb in {"get", "delete", "request"}:
+            return [(step, [await self._send(step, number)])]
+        await self._control(step)
+        return []
+
+    async def _turns(self, step: Step, number: str, *, alone: bool) -> list[Exchange]:
+        if step.at_once == 1:
+            turn = self._held(step, number) if step.during else self._turn(step, number, str(step.params.get("say", "")), alone)
+            return [await turn]
+        say = str(step.params["say"])
+        labels = [f"{say}/{k}" for k in range(1, min(step.at_once, self.stage.target.profile.limits.at_once) + 1)]
+        exchanges = await asyncio.gather(*(self._turn(step, number, label, alone=False) for label in labels))
+        self.copies[say] = [exchange.label for exchange in exchanges if exchange.answer.accepted]
+        return list(exchanges)
+
+    async def _held(self, step: Step, number: str) -> Exchange:
+        """The model holds its answer while the steps of `during` are done; it is released on failure too."""
+        label = str(step.params["say"])
+        mark = self.mark(label)
+        observer = self._observer()
+        await observer.script(mark, Script(held=True))
+        turn = asyncio.create_task(self._turn(step, number, label, alone=True))
+        arrived = asyncio.create_task(observer.arrived(mark))
+        try:
+            await asyncio.wait({turn, arrived}, return_when=asyncio.FIRST_COMPLETED)
+            for k, inner in enumerate(step.during, 1):
+                await self.step(inner, f"{number}.{k}")
+        finally:
+            arrived.cancel()
+            await observer.release(mark)
+            exchange = await turn
+        return exchange
+
+    async def _turn(self, step: Step, number: str, label: str, alone: bool) -> Exchange:  # noqa: FBT001
+        """One turn. A lone turn waits out a 409 where the target rejects turns of a busy session."""
+        label = str(step.params.get("returns", label))
+        content = self._content(step, label)
+        await self._script(step, label)
+        before = await self._prepare_compression(step)
+        request = turn_request(self.stage, self.names, step, content)
+        waits = alone and self.stage.target.options["turns"] == "reject" and step.expect.get("status") != _BUSY
+        deadline = time.monotonic() + self.stage.target.profile.limits.turn_seconds
+        exchange = await self._exchange(step, number, request, label)
+        while waits and exchange.answer.status == _BUSY and time.monotonic() < deadline:
+            await asyncio.sleep(_BUSY_WAIT)
+            exchange = await self._exchange(step, number, request, label)
+        await self._verify_compression(step, before)
+        return exchange
+
+    async def _exchange(self, step: Step, number: str, request: Any, label: str) -> Exchange:  # noqa: ANN401
+        at = time.monotonic() - self._started
+        answer = await self.stage.transport.send(request)
+        reading = read(step.verb, answer, hung_up=request.hang_up) if answer.accepted and step.verb in _TURNS else None
+        mark = self._marks.get(label, "")
+        exchange = Exchange(step, number, step.verb, principal_of(step), request, answer, at, label, mark, reading)
+        self.exchanges.append(exchange)
+        if label and reading is not None:
+            self._said[label] = exchange
+        if mark and not answer.accepted:
+            self.failed_marks.add(mark)
+        return exchange
+
+    async def _send(self, step: Step, number: str) -> Exchange:
+        return await self._exchange(step, number, plain_request(self.stage, self.names, step), "")
+
+    # What is said
+
+    def mark(self, label: str) -> str:
+        if label not in self._marks:
+            self._marks[label] = new_mark()
+            self.stage.labels[self._marks[label]] = label
+        return self._marks[label]
+
+    def system_mark(self, words: str) -> str:
+        return self._system_marks.setdefault(words, new_mark())
+
+    def label(self, mark: str) -> str:
+        """The label of a mark, for people: ours by its name, another scenario's as such."""
+        if mark in self._marks.values():
+            return self.stage.labels[mark]
+        return f"another's {self.stage.labels[mark]}" if mark in self.stage.labels else f"unknown turn {mark}"
+
+    def system_label(self, mark: str) -> str:
+        return next((words for words, ours in self._system_marks.items() if ours == mark), f"unknown prompt {mark}")
+
+    def _content(self, step: Step, label: str) -> dict[str, object]:
+        params: Mapping[str, Any] = step.params
+        if "messages" in params:
+            return {"messages": self.names.fill(params["messages"])}
+        if step.verb == "respond":
+            return {"input": self._user_text(label)}
+        system = [{"role": "system", "content": self._system_text(params["system"])}] if "system" in params else []
+        history = [message for past in params.get("history", []) for message in self._past(past)]
+        new = self._returned(label) if "returns" in params else [self._user(label)]
+        return {"messages": [*system, *history, *new]}
+
+    def _user_text(self, label: str) -> str:
+        return user_text(self.mark(label), label)
+
+    def _user(self, label: str) -> dict[str, object]:
+        return {"role": "user", "content": self._user_text(label)}
+
+    def _system_text(self, words: str) -> str:
+        return system_text(self.system_mark(words), words)
+
+    def _past(self, label: str) -> list[dict[str, object]]:
+        """A turn in the request's own history: with its real answer where it was said, with a made-up one where not."""
+        said = self._said.get(label)
+        text = said.reading.text if said is not None and said.reading is not None else answer_text(self.mark(label), 0)
+        return [self._user(label), {"role": "assistant", "content": text}]
+
+    def _returned(self, label: str) -> list[dict[str, object]]:
+        """The turn with the client's tool calls that it got, and their results."""
+        said = self._said.get(label)
+        calls = list(said.reading.tool_calls) if said is not None and said.reading is not None else []
+        if not calls:
+            raise Untested(f"the model called no tool of the client's in the turn {label}")
+        results = [{"role": "tool", "tool_call_id": call.get("id"), "content": "found"} for call in calls]
+        return [self._user(label), {"role": "assistant", "content": None, "tool_calls": calls}, *results]
+
+    # What the model does and saw
+
+    async def _script(self, step: Step, label: str) -> None:
+        model = step.params.get("model")
+        if model is not None:
+            await self._observer().script(self.mark(label), self._as_script(model))
+
+    def _as_script(self, model: object) -> Script:
+        profile = self.stage.target.profile
+        match model:
+            case "fails":
+                return Script(fails=True)
+            case "summary fails":
+                return Script(summary_fails=True)
+            case "calls client":
+                return Script(tool=CLIENT_TOOL, arguments='{"word": "red"}')
+            case {"writes": note} if profile.writes:
+                return self._tool_script(profile.writes.name, profile.writes.arguments, note)
+            case {"reads": note} if profile.reads:
+                return self._tool_script(profile.reads.name, profile.reads.arguments, note)
+        raise Untested("the profile names no tool of the target's that writes and reads")
+
+    def _tool_script(self, tool: str, arguments: str, note: object) -> Script:
+        value = self.names.text(note)
+        return Script(tool=tool, arguments=arguments.replace("{name}", f"{value}.txt").replace("{content}", value))
+
+    async def view(self, exchange: Exchange) -> View:
+        """What the model saw in the call whose answer the client got."""
+        if exchange.view is None:
+            exchange.view = await self._find_view(exchange)
+            exchange.seen = tuple(turns(exchange.view, self.label, failed=frozenset(self.failed_marks)))
+        return exchange.view
+
+    async def _find_view(self, exchange: Exchange) -> View:
+        observed = self.stage.target.observed
+        if observed == "nothing":
+            raise Untested("what the model saw cannot be observed: the answers do not come from the probe model")
+        text = exchange.reading.text if exchange.reading is not None else ""
+        answered = answer_mark(text, exchange.mark)
+        if answered is None:
+            raise Unmet("an answer of the model", text[:200] or "no text")
+        if observed == "answers":
+            return self._reported_view(answered.saw)
+        call = await self._observer().call(answered.call)
+        if call is None:
+            raise Unmet("an answer of the model", f"an answer that the model never gave: {text[:200]}")
+        sightings = tuple(marks_in(call.messages))
+        summaries = [sighting.call for sighting in sightings if sighting.kind == "summary"]
+        return View(sightings, await self._summarised(summaries), call.messages)
+
+    def _reported_view(self, saw: str | None) -> View:
+        if saw is None:
+            raise Untested("the model did not say what it saw")
+        sightings = tuple(saw_list(saw))
+        covered = frozenset(mark for sighting in sightings for mark in sighting.covers)
+        return View(sightings, covered)
+
+    async def _summarised(self, numbers: Sequence[int], known: frozenset[int] = frozenset()) -> frozenset[str]:
+        """The user marks that summaries cover, through earlier summaries too."""
+        marks: set[str] = set()
+        for number in (number for number in numbers if number not in known):
+            call = await self._observer().call(number)
+            sightings = marks_in(call.messages) if call is not None else []
+            marks |= {sighting.mark for sighting in sightings if sighting.kind == "user"}
+            earlier = [sighting.call for sighting in sightings if sighting.kind == "summary"]
+            marks |= await self._summarised(earlier, known | {number})
+        return frozenset(marks)
+
+    def _observer(self) -> Any:  # noqa: ANN401
+        if self.stage.observer is None:
+            raise Untested("the probe model is not attached")
+        return self.stage.observer
+
+    async def times_asked(self, label: str) -> int:
+        mark = self.mark(label)
+        return sum(call.newest == mark and call.last and not call.summary for call in await self._observer().calls(frozenset({mark})))
+
+    # Controls
+
+    def _key(self, principal: str) -> str:
+        return self.stage.target.profile.principals.get(principal, "")
+
+    async def _control(self, step: Step) -> None:
+        controls, params, key = self.stage.controls, step.params, self._key(principal_of(step))
+        match step.verb:
+            case "restart":
+                await controls.restart()
+            case "kill":
+                await controls.kill()
+            case "break_store":
+                await controls.break_store(str(params["what"]), key)
+            case "mend_store":
+                await controls.mend_store(key)
+            case "evict":
+                response = self.names.text(params["response"], "response")
+                await controls.evict(response, key)
+                self._evicted.append((response, key))
+            case "control":
+                filled: Any = self.names.fill(params["params"], "session")
+                await controls.named(str(params["name"]), filled, key)
+            case _:
+                raise Untested(f"no control for {step.verb}")
+
+    async def _verify_evictions(self) -> None:
+        """Asked once, at the end: reading refreshes a cache."""
+        for response, _ in self._evicted:
+            step = Step("get", {"response": response}, {}, 1, (), (), _NOWHERE, "get the evicted response")
+            answer = await self.stage.transport.send(plain_request(self.stage, self.names, step))
+            if answer.status != _GONE:
+                raise Untested(f"the target still has the response that was evicted (GET gives {answer.status})")
+
+    async def _prepare_compression(self, step: Step) -> int:
+        """Ask the target to compress in this turn; gives how many summary calls there were before."""
+        if not step.params.get("compress"):
+            return 0
+        session = self._session_of(step)
+        before = await self._summary_calls()
+        await self.stage.controls.compress(session, self._key(principal_of(step)))
+        return before
+
+    async def _verify_compression(self, step: Step, before: int) -> None:
+        if step.params.get("compress") and await self._summary_calls() <= before:
+            raise Untested("the target did not compress: the model got no summarising call")
+
+    async def _summary_calls(self) -> int:
+        calls = await self._observer().calls(frozenset(self._marks.values()))
+        return sum(call.summary for call in calls)
+
+    def _session_of(self, step: Step) -> str:
+        """The session that a turn goes to: the one it names, or the one that the target told last."""
+        if "session" in step.params:
+            return self.names.text(step.params["session"], "session", principal_of(step))
+        told = [value for past in reversed(self.exchanges) for value in past.answer.fields(self.stage.target.header)]
+        if not told:
+            raise Untested("the session to compress is not known: the target tells none")
+        return told[0]

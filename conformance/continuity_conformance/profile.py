@@ -1,0 +1,119 @@
+"""The profile: what a URL alone cannot tell about a target.
+
+A profile comes from a file (`--continuity-profile`), from a plugin (`--target NAME`), or is the default for a bare URL. Keys are given as
+`$NAME` and taken from the environment; they are in no report.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+
+from continuity_conformance.errors import UsageError
+from continuity_spec import load_checked
+
+DEFAULT_HEADER: Final = "X-Hermes-Session-Id"
+DEFAULT_OPTIONS: Final[Mapping[str, str]] = MappingProxyType({
+    "derivation": "content-v1",
+    "compaction": "rotate",
+    "echo": "tip",
+    "degraded": "answer",
+    "turns": "serialize",
+    "environment": "shared",
+    "tells": "header",
+})
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What the target is asked to bear."""
+
+    parallel: int = 16
+    at_once: int = 20
+    turn_seconds: float = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """How to start the target. `{port}`, `{folder}` and `{probe}` stand for a free port, a folder of its own, and the probe model's URL."""
+
+    start: tuple[str, ...]
+    ready: str = "/health"
+    env: Mapping[str, str] = field(default_factory=dict)
+    seconds: float = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A tool of the target, and its arguments as JSON with `{name}` and `{content}` in it."""
+
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A target as the kit knows it. Options and offers that nobody states are taken from its capabilities."""
+
+    name: str
+    header: str = ""
+    body: str = ""
+    model: str = "default"
+    principals: Mapping[str, str] = field(default_factory=dict, repr=False)
+    options: Mapping[str, str] = field(default_factory=dict)
+    offers: frozenset[str] | None = None
+    limits: Limits = Limits()
+    process: Process | None = None
+    token: str = field(default="", repr=False)
+    http_controls: Mapping[str, str] = field(default_factory=dict)
+    probe: str = ""
+    origin: str = "http://continuity.test"
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    summary: str = "summar"
+    writes: ToolCall | None = None
+    reads: ToolCall | None = None
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Everything that must never appear in a report."""
+        return tuple(secret for secret in (*self.principals.values(), self.token, *self.headers.values()) if secret)
+
+
+def load_profile(path: Path) -> Profile:
+    """The profile in a file, checked. Raises SpecError for the file, UsageError for a key that is not in the environment."""
+    data: Any = load_checked(path, "profile")
+    limits = Limits(**data.get("limits", {}))
+    controls = data.get("controls", {})
+    return Profile(
+        name=data.get("name", path.stem),
+        header=data.get("header", ""),
+        body=data.get("body", ""),
+        model=data.get("model", "default"),
+        principals={name: _from_environment(key, path) for name, key in data.get("principals", {}).items()},
+        options=data.get("options", {}),
+        offers=frozenset(data["offers"]) if "offers" in data else None,
+        limits=limits,
+        process=_process(data["process"], path) if "process" in data else None,
+        token=_from_environment(controls.get("token", ""), path),
+        http_controls={name: how["http"] for name, how in controls.items() if isinstance(how, Mapping) and "http" in how},
+        probe=data.get("probe", ""),
+        origin=data.get("origin", Profile.__dataclass_fields__["origin"].default),
+        headers={name: _from_environment(value, path) for name, value in data.get("headers", {}).items()},
+        summary=data.get("summary", "summar"),
+    )
+
+
+def _process(data: Mapping[str, Any], path: Path) -> Process:
+    env = {name: _from_environment(value, path) for name, value in data.get("env", {}).items()}
+    return Process(start=tuple(data["start"]), ready=data.get("ready", "/health"), env=env)
+
+
+def _from_environment(value: str, path: Path) -> str:
+    """`$NAME` is the value of that variable; anything else stands for itself."""
+    if not value.startswith("$"):
+        return value
+    if value[1:] not in os.environ:
+        raise UsageError(f"{value} is not set in the environment.", where=str(path), do=f"Run: export {value[1:]}=…")
+    return os.environ[value[1:]]

@@ -1,0 +1,34 @@
+"""The release that a run is about: its name, and its requirements in the order of their files."""
+
+from dataclasses import dataclass
+
+from continuity_conformance.errors import KitError
+from continuity_spec import Requirement, Spec, SpecError, load
+
+
+@dataclass(frozen=True, slots=True)
+class ReleasedSpec:
+    """Every number of a report adds up to `requirements`."""
+
+    name: str
+    requirements: tuple[Requirement, ...]
+
+
+def newest() -> ReleasedSpec:
+    """The newest release of the bundled spec. Raises KitError where the installed files are damaged."""
+    try:
+        spec = load()
+    except SpecError as trouble:
+        raise KitError(trouble.what, where=trouble.where, do="Install session-continuity again.") from trouble
+    if not spec.releases:
+        raise KitError("there is no release in the installed spec.", do="Install session-continuity again.")
+    return released(spec, max(spec.releases, key=_as_numbers))
+
+
+def released(spec: Spec, name: str) -> ReleasedSpec:
+    ids = frozenset(spec.releases[name].ids)
+    return ReleasedSpec(name, tuple(requirement for requirement in spec.requirements if requirement.id in ids))
+
+
+def _as_numbers(name: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in name.split(".") if part.isdigit())

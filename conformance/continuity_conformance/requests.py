@@ -1,0 +1,87 @@
+"""Requests: how a step of a scenario becomes HTTP."""
+
+import secrets
+from collections.abc import Mapping
+from typing import Any, Final
+from urllib.parse import quote
+
+from continuity_conformance.names import Names
+from continuity_conformance.stage import Stage
+from continuity_conformance.transport import USER_AGENT, Request
+from continuity_spec import Step
+
+CLIENT_TOOL: Final = "kit_lookup"
+_TOOLS: Final = [
+    {
+        "type": "function",
+        "function": {
+            "name": CLIENT_TOOL,
+            "description": "Look a word up on the client's side.",
+            "parameters": {"type": "object", "properties": {"word": {"type": "string"}}},
+        },
+    }
+]
+_PATHS: Final[Mapping[str, str]] = {"chat": "/v1/chat/completions", "respond": "/v1/responses"}
+_WRONG_KEY: Final = f"wrong-{secrets.token_hex(16)}"
+CONVERSATION_KINDS: Final[Mapping[str, str]] = {"conversation": "slug", "previous_response_id": "response"}
+
+
+def turn_request(stage: Stage, names: Names, step: Step, content: Mapping[str, object]) -> Request:
+    """The request of a chat or respond step; `content` is its messages or input."""
+    params: Mapping[str, Any] = step.params
+    principal = principal_of(step)
+    body: dict[str, object] = {"model": stage.target.profile.model, **content, "stream": bool(params.get("stream"))}
+    for field, kind in CONVERSATION_KINDS.items():
+        if field in params:
+            body[field] = names.fill(params[field], kind, principal)
+    if step.verb == "respond":
+        body["store"] = params.get("store", True)
+    if params.get("model") == "calls client":
+        body["tools"] = _TOOLS
+    session = _session_fields(stage, names, step)
+    if stage.target.profile.body and session:
+        body[stage.target.profile.body] = session[0][1]
+        session = []
+    body.update(names.fill(params.get("with", {})))  # type: ignore[call-overload]
+    headers = [*base_headers(stage, principal), *session, *_extra(names, params)]
+    if "idempotency_key" in params:
+        headers.append(("Idempotency-Key", names.text(params["idempotency_key"], "key", principal)))
+    url = stage.server.url + _PATHS[step.verb]
+    return Request("POST", url, tuple(headers), body, hang_up=bool(params.get("hang_up")))
+
+
+def plain_request(stage: Stage, names: Names, step: Step) -> Request:
+    """The request of a get, delete or request step."""
+    params: Mapping[str, Any] = step.params
+    principal = principal_of(step)
+    if "response" in params:
+        path = f"/v1/responses/{quote(names.text(params['response'], 'response', principal), safe='')}"
+    elif "session" in params:
+        path = f"/v1/sessions/{quote(names.text(params['session'], 'session', principal), safe='')}"
+    else:
+        path = names.text(params["path"])
+    method = params.get("method", step.verb.upper())
+    headers = (*base_headers(stage, principal), *_extra(names, params))
+    return Request(method, stage.server.url + path, headers, names.fill(params.get("body")))
+
+
+def principal_of(step: Step) -> str:
+    return str(step.params.get("as", "alice"))
+
+
+def base_headers(stage: Stage, principal: str) -> list[tuple[str, str]]:
+    """What every request carries: who we are, the profile's own headers, and the principal's key."""
+    headers = [("User-Agent", USER_AGENT), *stage.target.profile.headers.items()]
+    key = _WRONG_KEY if principal == "stranger" else stage.target.profile.principals.get(principal, "")
+    return [*headers, ("Authorization", f"Bearer {key}")] if key else headers
+
+
+def _session_fields(stage: Stage, names: Names, step: Step) -> list[tuple[str, str]]:
+    session = step.params.get("session", [])
+    values = session if isinstance(session, list | tuple) else [session]
+    return [(stage.target.header, names.text(value, "session", principal_of(step))) for value in values]
+
+
+def _extra(names: Names, params: Mapping[str, Any]) -> list[tuple[str, str]]:
+    filled: Any = names.fill(params.get("headers", {}))
+    return [(str(name), str(value)) for name, value in filled.items()]

@@ -1,0 +1,134 @@
+"""results.json: a run as data, in the form of `results.schema.json`.
+
+The one place where results become JSON. Written whole or not at all: a reader never finds half a file.
+"""
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from datetime import datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+
+from continuity_conformance.classes import ClassVerdict, class_verdicts
+from continuity_conformance.errors import KitError, UsageError
+from continuity_conformance.headline import headline
+from continuity_conformance.ledger import Outcome
+from continuity_conformance.run import TargetFacts
+from continuity_conformance.verdicts import Evidence, Result, RunVerdict, Verdict, counts
+
+SCHEMA: Final = "urn:session-continuity:schema:results:1.0"
+FILE_NAME: Final = "results.json"
+DISTRIBUTION: Final = "session-continuity"
+
+
+def prepare(folder: Path) -> None:
+    """Make sure before the run that the report can be written after it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as trouble:
+        raise UsageError(
+            f"the report cannot be written here ({trouble.strerror}).",
+            where=str(folder),
+            do="Name a folder that you may write to.",
+        ) from None
+
+
+def write(outcome: Outcome, folder: Path) -> Path:
+    """Write results.json and give its path."""
+    path = folder / FILE_NAME
+    text = json.dumps(as_json(outcome), ensure_ascii=False, indent=2) + "\n"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        _replace(path, text)
+    except OSError as trouble:
+        raise KitError(
+            f"the report cannot be written ({trouble.strerror}).", where=str(path), do="Free the folder and run again."
+        ) from None
+    return path
+
+
+def _replace(path: Path, text: str) -> None:
+    """Beside the old file and then over it, so that at any moment one of the two is there."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as file:
+            file.write(text)
+        # mkstemp gives 0600; a report is read by others (a CI upload, a web server).
+        Path(name).chmod(0o644)
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def as_json(outcome: Outcome) -> dict[str, object]:
+    classes = class_verdicts(outcome.results, fail_on=outcome.settings.fail_on)
+    return {
+        "schema": SCHEMA,
+        "target": _target(outcome.target),
+        "release": outcome.release,
+        "kit": {"name": DISTRIBUTION, "version": version(DISTRIBUTION)},
+        "started": _timestamp(outcome.started),
+        "seconds": round(outcome.seconds, 3),
+        "verdict": outcome.verdict.value,
+        "complete": outcome.complete,
+        "classes": [_class(each, outcome) for each in classes if each.verdict is not None],
+        "counts": _counts(counts(outcome.results)),
+        "requirements": [_requirement(result) for result in outcome.results],
+    }
+
+
+def _timestamp(moment: datetime) -> str:
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _target(facts: TargetFacts) -> dict[str, object]:
+    return {
+        "name": facts.name,
+        "url": facts.url,
+        "header": facts.header,
+        "options": dict(facts.options),
+        "offers": list(facts.offers),
+        "observed": facts.observed,
+    }
+
+
+def _class(each: ClassVerdict, outcome: Outcome) -> dict[str, object]:
+    verdict = outcome.verdict if outcome.verdict is RunVerdict.UNREACHABLE else each.verdict
+    return {"name": each.name, "verdict": verdict, "counts": _counts(each.counts)}
+
+
+def _counts(tally: Mapping[Verdict, int]) -> dict[str, int]:
+    return {verdict.value: number for verdict, number in tally.items()}
+
+
+def _requirement(result: Result) -> dict[str, object]:
+    return {
+        "id": result.id,
+        "area": result.area,
+        "level": result.level.value,
+        "text": result.text,
+        "verdict": result.verdict.value,
+        "seconds": round(result.seconds, 3),
+        "reason": "" if result.verdict is Verdict.PASS else result.reason or headline(result),
+        "evidence": [_evidence(each) for each in result.evidence],
+    }
+
+
+def _evidence(each: Evidence) -> dict[str, object]:
+    return {
+        "scenario": each.scenario,
+        "example": each.example,
+        "outcome": each.outcome.value,
+        "reason": each.reason,
+        "step": each.step,
+        "expectation": each.expectation,
+        "expected": each.expected,
+        "actual": each.actual,
+        "failure": each.failure,
+        "exchanges": [dict(exchange) for exchange in each.exchanges],
+    }

@@ -1,0 +1,269 @@
+"""The runner: plays requirements on a target and gives their results. Lives on one event loop.
+
+Calm scenarios share a server and run side by side, bounded by the profile's limits. Disturbing ones get a server of their own where the kit
+can start several; else they wait until the calm ones are done, and run alone.
+"""
+
+import asyncio
+import secrets
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from continuity_conformance.applicability import hindrance
+from continuity_conformance.calibration import assumed, calibrate
+from continuity_conformance.checks import CHECKS
+from continuity_conformance.controls import Controls
+from continuity_conformance.dialogue import Dialogue
+from continuity_conformance.errors import ContinuityError, UnreachableError
+from continuity_conformance.expectations import Judge
+from continuity_conformance.failure import Unmet, Untested
+from continuity_conformance.probe import Probe, listening
+from continuity_conformance.profile import Profile
+from continuity_conformance.remote_probe import RemoteProbe
+from continuity_conformance.servers import Server, start_server
+from continuity_conformance.stage import Observer, Stage
+from continuity_conformance.evidence import Redactor, as_evidence, failure_text
+from continuity_conformance.transport import Transport
+from continuity_conformance.verdicts import Evidence, Result, Verdict, worst
+from continuity_spec import Requirement, Scenario, Step
+from continuity_spec.contract import Contract
+from continuity_spec.derivation import derive, salted
+
+_SERVERS_AT_ONCE: Final = 3
+_ALONE: Final = 1
+Play = Callable[[Dialogue], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """A dialogue that is over, and how it ended."""
+
+    dialogue: Dialogue
+    evidence: Evidence
+
+
+class Runner:
+    """Opened once for a run; then `play` each requirement, in any order and at once."""
+
+    def __init__(self, profile: Profile, url: str, target_name: str) -> None:
+        self._profile = profile
+        self._url = url
+        self._target_name = target_name
+        self._stack = AsyncExitStack()
+        self._labels: dict[str, str] = {}
+        self._played: list[Played] = []
+        self._calm = asyncio.Semaphore(profile.limits.parallel)
+        self._disturbing = asyncio.Semaphore(_SERVERS_AT_ONCE if profile.process else _ALONE)
+        self._redactor = Redactor(profile.secrets)
+        self.stage: Stage
+
+    async def open(self) -> None:
+        """Start what must be started, reach the target, calibrate."""
+        self._transport = await self._stack.enter_async_context(Transport(self._profile.limits.turn_seconds))
+        self._observer: Observer | None = None
+        self._probe_url = self._profile.probe
+        if self._profile.process is not None:
+            probe = Probe(self._profile.summary)
+            self._probe_url = await self._stack.enter_async_context(listening(probe))
+            self._observer = probe
+        elif self._profile.probe:
+            self._observer = await self._stack.enter_async_context(RemoteProbe(self._profile.probe))
+        server = await self._server() if self._profile.process else Server(self._url, self._profile)
+        self.stage = self._stage(server)
+        await self._must_answer()
+        dialogue = await calibrate(self.stage)
+        verdict = Verdict.NOT_TESTED if dialogue.untested else Verdict.PASS
+        self._played.append(Played(dialogue, Evidence("calibration", "", verdict)))
+
+    async def close(self) -> None:
+        await self._stack.aclose()
+
+    async def play(self, requirement: Requirement, calm_done: asyncio.Event) -> Result:
+        """The result of a requirement that is checked by scenarios or by a Python check."""
+        started = time.monotonic()
+        outcomes = await asyncio.gather(*(self._scenario(requirement, scenario, calm_done) for scenario in _scenarios(requirement)))
+        return self._result(requirement, [evidence for outcome in outcomes for evidence in outcome], time.monotonic() - started)
+
+    async def judge_always(self, requirement: Requirement) -> Result:
+        """The result of an `always` entry, from everything that was played. It passes on answers of dialogues that passed."""
+        assert requirement.always is not None
+        reason = hindrance(self.stage, requirement.when, requirement.needs, frozenset(), frozenset(), acts=False)
+        if reason is not None:
+            return self._result(requirement, [Evidence("", "", reason[0], reason[1])], 0.0)
+        evidence = [one for played in self._played for one in await self._always(requirement, played)]
+        proven = [one for one in evidence if one.outcome is not Verdict.NOT_TESTED]
+        nothing = Evidence("", "", Verdict.NOT_TESTED, "no answer of a scenario that passed is of this kind")
+        return self._result(requirement, _fewest(proven) or [nothing], 0.0)
+
+    async def _always(self, requirement: Requirement, played: Played) -> list[Evidence]:
+        always = requirement.always
+        assert always is not None
+        expect = {"status": always.answered, **always.expect}
+        found: list[Evidence] = []
+        for exchange in played.dialogue.exchanges:
+            streamed = always.streamed is None or always.streamed == exchange.answer.streamed
+            if exchange.verb not in always.after or not streamed or not _answered(always.answered, exchange.answer.status):
+                continue
+            step = replace(exchange.step, expect=expect, at_once=1)
+            outcome = await self._outcome(requirement, played.evidence.scenario, "", played.dialogue, Judge(played.dialogue, step, exchange.number, [exchange]).judge())
+            shown = replace(outcome, exchanges=(as_evidence(exchange, self._redactor),))
+            proves = outcome.outcome is Verdict.FAIL or played.evidence.outcome is Verdict.PASS
+            found.append(shown if proves else replace(shown, outcome=Verdict.NOT_TESTED))
+        return found
+
+    # Scenarios
+
+    async def _scenario(self, requirement: Requirement, scenario: Scenario, calm_done: asyncio.Event) -> list[Evidence]:
+        acts = scenario.uses_model
+        reason = hindrance(self.stage, scenario.when, scenario.needs, scenario.controls, scenario.principals, acts=acts)
+        if reason is not None:
+            return [Evidence(scenario.name, "", *reason)]
+        plays = [(example, self._steps(requirement, scenario)) for example in self._examples(requirement, scenario)]
+        plays *= scenario.copies
+        if scenario.disturbing:
+            return [await self._disturb(requirement, scenario, *play, calm_done) for play in plays]
+        return _fewest(await asyncio.gather(*(self._play_calm(requirement, scenario, *play) for play in plays)))
+
+    def _steps(self, requirement: Requirement, scenario: Scenario) -> Play:
+        if requirement.check is not None:
+            return CHECKS[requirement.check]
+        return lambda dialogue: dialogue.play(scenario.steps)
+
+    def _examples(self, requirement: Requirement, scenario: Scenario) -> Sequence[Mapping[str, Any]]:
+        """On a target that has lived, the openings of vectors are salted and the kit derives the id itself."""
+        examples: Sequence[Mapping[str, Any]] = scenario.examples or ({},)
+        if scenario.vectors is None or not self.stage.server.lived:
+            return examples
+        salt, version = secrets.token_hex(8), self.stage.target.options["derivation"]
+        return [_salted(example, salt, version) if "messages" in example else example for example in examples]
+
+    async def _play_calm(self, requirement: Requirement, scenario: Scenario, example: Mapping[str, Any], play: Play) -> Evidence:
+        async with self._calm:
+            return await self._play(requirement, scenario, example, play, self.stage)
+
+    async def _disturb(self, requirement: Requirement, scenario: Scenario, example: Mapping[str, Any], play: Play, calm_done: asyncio.Event) -> Evidence:
+        if self._profile.process is None:
+            await calm_done.wait()
+        async with self._disturbing:
+            if self._profile.process is None:
+                return await self._play(requirement, scenario, example, play, self.stage)
+            try:
+                server = await self._server()
+            except ContinuityError as trouble:
+                return Evidence(scenario.name, "", Verdict.ERROR, str(trouble))
+            try:
+                return await self._play(requirement, scenario, example, play, self._stage(server, self.stage))
+            finally:
+                await server.stop()
+
+    async def _play(self, requirement: Requirement, scenario: Scenario, example: Mapping[str, Any], play: Play, stage: Stage) -> Evidence:
+        dialogue = Dialogue(stage, example)
+        title = str(example.get("description", ""))
+        try:
+            evidence = await self._outcome(requirement, scenario.name, title, dialogue, play(dialogue))
+        finally:
+            await _left(dialogue)
+        self._played.append(Played(dialogue, evidence))
+        return evidence
+
+    async def _outcome(self, requirement: Requirement, scenario: str, example: str, dialogue: Dialogue, playing: Awaitable[None]) -> Evidence:
+        """Play, and tell how it ended."""
+        unmet: Unmet | None = None
+        verdict, reason = Verdict.PASS, ""
+        try:
+            await playing
+        except Unmet as trouble:
+            unmet, verdict = trouble, Verdict.FAIL
+            reason = f"step {trouble.number}, {trouble.expectation}: expected {trouble.expected}, actual {trouble.actual}"
+        except Untested as trouble:
+            verdict, reason = Verdict.NOT_TESTED, str(trouble)
+        except ContinuityError as trouble:
+            verdict, reason = Verdict.ERROR, str(trouble)
+        if verdict is Verdict.PASS and dialogue.untested:
+            verdict, reason = Verdict.NOT_TESTED, dialogue.untested[0]
+        exchanges = tuple(as_evidence(exchange, self._redactor) for exchange in dialogue.exchanges)
+        told = self._redactor.text(reason)
+        if unmet is None:
+            return Evidence(scenario, example, verdict, told, exchanges=exchanges)
+        title = " · ".join(part for part in (scenario, example) if part)
+        text = self._redactor.text(failure_text(requirement, title, unmet, exchanges, self._target_name))
+        return Evidence(scenario, example, verdict, told, f"{unmet.number} {unmet.step}".strip(), unmet.expectation, self._redactor.text(unmet.expected), self._redactor.text(unmet.actual), text, exchanges)
+
+    def _result(self, requirement: Requirement, evidence: Sequence[Evidence], seconds: float) -> Result:
+        verdict = worst(one.outcome for one in evidence)
+        leading = next((one for one in evidence if one.outcome is verdict), None)
+        return Result(
+            requirement.id,
+            requirement.area,
+            requirement.level,
+            requirement.text,
+            verdict,
+            round(seconds, 3),
+            reason=leading.reason if leading and verdict is not Verdict.PASS else "",
+            failure="\n\n".join(one.failure for one in evidence if one.failure),
+            evidence=tuple(evidence),
+        )
+
+    # Servers
+
+    async def _server(self) -> Server:
+        server = await start_server(self._profile, self._probe_url)
+        self._stack.push_async_callback(server.stop)
+        return server
+
+    def _stage(self, server: Server, like: Stage | None = None) -> Stage:
+        target = like.target if like else assumed(self._profile)
+        controls = Controls(server, self._transport, has_api=target.has_api)
+        return Stage(target, server, self._transport, controls, self._observer, like.contract if like else Contract(target.header), self._labels)
+
+    async def _must_answer(self) -> None:
+        await must_answer(self.stage.server.url)
+
+
+async def must_answer(url: str) -> None:
+    """A closed port is told in one line, at once."""
+    from urllib.parse import urlsplit  # noqa: PLC0415
+
+    address = urlsplit(url)
+    port = address.port or (443 if address.scheme == "https" else 80)
+    try:
+        async with asyncio.timeout(1.5):
+            _, writer = await asyncio.open_connection(address.hostname, port)
+        writer.close()
+    except (OSError, TimeoutError) as trouble:
+        said = str(trouble) or "no connection in 1.5 s"
+        raise UnreachableError(f"Nothing answers ({said}).", where=url, do="Start the target, or check the address.") from None
+
+
+async def _left(dialogue: Dialogue) -> None:
+    try:
+        await dialogue.leave()
+    except ContinuityError as trouble:
+        dialogue.untested.append(str(trouble))
+
+
+def _scenarios(requirement: Requirement) -> tuple[Scenario, ...]:
+    """A Python check plays like a scenario without steps."""
+    if requirement.check is None:
+        return requirement.scenarios
+    return (Scenario("", (), requirement.when, requirement.needs, (), None, 1),)
+
+
+def _salted(example: Mapping[str, Any], salt: str, version: str) -> dict[str, Any]:
+    messages = salted(example["messages"], salt)
+    return {**example, "messages": messages, "id": derive(version, messages)}
+
+
+def _answered(wanted: object, status: int) -> bool:
+    from continuity_conformance.expectations import is_status  # noqa: PLC0415
+
+    return any(is_status(status, one) for one in (wanted if isinstance(wanted, list | tuple) else [wanted]))
+
+
+def _fewest(evidence: Sequence[Evidence]) -> list[Evidence]:
+    """Of many examples that went well one is shown; what did not go well is shown whole."""
+    well = [one for one in evidence if one.outcome is Verdict.PASS]
+    return [*(one for one in evidence if one.outcome is not Verdict.PASS), *well[:1]]

@@ -1,0 +1,42 @@
+"""Which requirements the user's words name: an id, a node id, or an area.
+
+Knows the spec's ids only; neither pytest nor the target.
+"""
+
+from collections.abc import Iterable, Sequence
+from pathlib import PurePath
+
+from continuity_conformance.errors import UsageError
+from continuity_spec import Requirement
+from continuity_spec.errors import suggestion
+
+
+def file_of(requirement: Requirement) -> str:
+    """The name of the file that the requirement is written in: the first half of its node id."""
+    return PurePath(requirement.place.file).name
+
+
+def node_id(requirement: Requirement) -> str:
+    return f"{file_of(requirement)}::{requirement.id}"
+
+
+def select(words: Sequence[str], requirements: Iterable[Requirement]) -> frozenset[str]:
+    """The ids that the words name. Raises UsageError for a word that names none, with the nearest one that does."""
+    known: dict[str, set[str]] = {}
+    for requirement in requirements:
+        for name in (requirement.id, requirement.area, file_of(requirement)):
+            known.setdefault(name.lower(), set()).add(requirement.id)
+    return frozenset(found for word in words for found in _named(word, known))
+
+
+def _named(word: str, known: dict[str, set[str]]) -> set[str]:
+    name = word.rpartition("::")[2]
+    if name.lower() not in known:
+        ids = sorted(set().union(*known.values()))
+        hint = (
+            suggestion(name, ids)
+            if "-" in name
+            else "Name ids (HISTORY-02), areas (HISTORY), or nothing for the whole release."
+        )
+        raise UsageError("no requirement of this release has this name.", where=word, do=hint)
+    return known[name.lower()]

@@ -1,0 +1,172 @@
+"""Servers: a target at an address, and where the kit started it, its process.
+
+A process is started on a free port in a folder of its own, and is ready when its health path answers. Restart and kill are believed only when
+there is a new process.
+"""
+
+import asyncio
+import os
+import signal
+import socket
+import tempfile
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Final
+
+import aiohttp
+
+from continuity_conformance.errors import KitError
+from continuity_conformance.profile import Process, Profile
+
+_STOP_SECONDS: Final = 10.0
+_POLL_SECONDS: Final = 0.02
+_LAST_LINES: Final = 12
+
+
+@dataclass(slots=True)
+class Server:
+    """One running target. `started` is None where the kit did not start it. `lived`: it may hold sessions of others."""
+
+    url: str
+    profile: Profile
+    started: "StartedProcess | None" = None
+    broken: set[str] = field(default_factory=set)
+
+    @property
+    def lived(self) -> bool:
+        return self.started is None
+
+    async def stop(self) -> None:
+        if self.started is not None:
+            await self.started.stop()
+
+
+class StartedProcess:
+    """A process of the target that the kit started, on one port and one folder for all its lives."""
+
+    def __init__(self, process: Process, probe_url: str) -> None:
+        self._process = process
+        self._folder = tempfile.TemporaryDirectory(prefix="continuity-")
+        self._port = _free_port()
+        self._probe_url = probe_url
+        self._running: asyncio.subprocess.Process | None = None
+        self._reader: asyncio.Task[None] | None = None
+        self._last_lines: deque[str] = deque(maxlen=_LAST_LINES)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._port}"
+
+    @property
+    def pid(self) -> int:
+        return self._running.pid if self._running else 0
+
+    async def start(self) -> None:
+        command = [self._filled(word) for word in self._process.start]
+        env = {**os.environ, **{name: self._filled(value) for name, value in self._process.env.items()}}
+        try:
+            self._running = await asyncio.create_subprocess_exec(
+                *command,
+                env=env,
+                cwd=self._folder.name,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.STDOUT,
+                start_new_session=True,
+            )
+        except OSError as trouble:
+            raise KitError(f"The target cannot be started: {trouble}.", where=command[0], do="Check process.start.") from None
+        self._reader = asyncio.create_task(self._read_output(self._running))
+        await self._ready(command)
+
+    async def restart(self) -> None:
+        await self._end(signal.SIGTERM)
+        await self.start()
+
+    async def kill(self) -> None:
+        await self._end(signal.SIGKILL)
+        await self.start()
+
+    async def stop(self) -> None:
+        await self._end(signal.SIGTERM)
+        self._folder.cleanup()
+
+    def _filled(self, word: str) -> str:
+        return (
+            word.replace("{port}", str(self._port)).replace("{folder}", self._folder.name).replace("{probe}", self._probe_url)
+        )
+
+    async def _end(self, how: signal.Signals) -> None:
+        running = self._running
+        if running is None or running.returncode is not None:
+            return
+        _signal_group(running.pid, how)
+        try:
+            async with asyncio.timeout(_STOP_SECONDS):
+                await running.wait()
+        except TimeoutError:
+            _signal_group(running.pid, signal.SIGKILL)
+            await running.wait()
+        if self._reader is not None:
+            await self._reader
+
+    async def _read_output(self, running: asyncio.subprocess.Process) -> None:
+        """Keep the last lines, so that a target that does not come up can say why."""
+        assert running.stdout is not None
+        async for line in running.stdout:
+            self._last_lines.append(line.decode("utf-8", "replace").rstrip())
+
+    async def _ready(self, command: list[str]) -> None:
+        try:
+            async with asyncio.timeout(self._process.seconds), aiohttp.ClientSession() as session:
+                while not await _answers(session, self.url + self._process.ready):
+                    self._must_run(command)
+                    await asyncio.sleep(_POLL_SECONDS)
+        except TimeoutError:
+            where = f"{self.url}{self._process.ready}"
+            said = "\n  ".join(self._last_lines)
+            raise KitError(
+                f"The target did not become ready in {self._process.seconds:g} s.", where=where, do=f"It said:\n  {said}"
+            ) from None
+
+    def _must_run(self, command: list[str]) -> None:
+        assert self._running is not None
+        if self._running.returncode is not None:
+            said = "\n  ".join(self._last_lines) or "nothing"
+            raise KitError(
+                f"The target ended at once with code {self._running.returncode}.", where=command[0], do=f"It said:\n  {said}"
+            )
+
+
+async def start_server(profile: Profile, probe_url: str) -> Server:
+    assert profile.process is not None
+    started = StartedProcess(profile.process, probe_url)
+    try:
+        await started.start()
+    except BaseException:
+        await started.stop()
+        raise
+    return Server(started.url, profile, started)
+
+
+async def _answers(session: aiohttp.ClientSession, url: str) -> bool:
+    try:
+        async with session.get(url) as response:
+            return response.status < 500  # noqa: PLR2004
+    except (aiohttp.ClientError, OSError):
+        return False
+
+
+def _free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port: int = listener.getsockname()[1]
+        return port
+
+
+def _signal_group(pid: int, how: signal.Signals) -> None:
+    """The group, because a target may have children; it is the kit's own, made when the process was started."""
+    try:
+        os.killpg(pid, how)
+    except ProcessLookupError:
+        return

@@ -1,0 +1,31 @@
+"""What one run was asked to do. The same for both commands."""
+
+import hashlib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from continuity_spec import Level
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """`words` name requirements; empty means the whole release. `report` is a folder; None means that nothing is written."""
+
+    target: str
+    profile: Path | None = None
+    fail_on: Level = Level.MUST
+    report: Path | None = None
+    words: tuple[str, ...] = ()
+
+    def gates(self, level: Level) -> bool:
+        """Whether a failure at this level fails the run."""
+        return level.binding or self.fail_on is not Level.MUST
+
+
+def cache_folder(folder: Path, target: str, environ: Mapping[str, str] = os.environ) -> Path:
+    """Where `--lf` remembers. In the user's cache and not in the folder, and for each target of its own."""
+    base = environ.get("XDG_CACHE_HOME") or environ.get("LOCALAPPDATA") or str(Path.home() / ".cache")
+    key = hashlib.sha256(f"{folder}\n{target}".encode()).hexdigest()[:16]
+    return Path(base) / "session-continuity" / "pytest" / key

@@ -1,0 +1,75 @@
+"""The stage: what every scenario of a run shares, and one server for it to play on."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from continuity_conformance.answers import Reading
+from continuity_conformance.controls import Controls
+from continuity_conformance.probe import Call, Script
+from continuity_conformance.profile import Profile
+from continuity_conformance.servers import Server
+from continuity_conformance.transport import Answer, Request, Transport
+from continuity_conformance.views import View
+from continuity_spec import Step
+from continuity_spec.contract import Contract
+
+Observed = Literal["probe", "answers", "nothing"]
+
+
+class Observer(Protocol):
+    """The probe model, in this process or in another one."""
+
+    async def script(self, mark: str, script: Script) -> None: ...
+    async def arrived(self, mark: str) -> None: ...
+    async def release(self, mark: str) -> None: ...
+    async def call(self, number: int) -> Call | None: ...
+    async def calls(self, marks: frozenset[str]) -> list[Call]: ...
+
+
+@dataclass(slots=True)
+class Exchange:
+    """One request of a scenario and its answer. `at` counts from the scenario's start."""
+
+    step: Step
+    number: str
+    verb: str
+    principal: str
+    request: Request
+    answer: Answer
+    at: float
+    label: str = ""
+    mark: str = ""
+    reading: Reading | None = None
+    view: View | None = None
+    seen: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What is known of the target once it has been reached."""
+
+    profile: Profile
+    header: str
+    options: Mapping[str, str]
+    offers: frozenset[str]
+    observed: Observed
+    has_api: bool
+    single_user: bool
+
+
+@dataclass(slots=True)
+class Stage:
+    """One server, and the tools of the run. `labels` names every mark of the run, so that a stranger's turn is recognised."""
+
+    target: Target
+    server: Server
+    transport: Transport
+    controls: Controls
+    observer: Observer | None
+    contract: Contract
+    labels: dict[str, str]
+
+    @property
+    def constants(self) -> Mapping[str, str]:
+        return {"HEADER": self.target.header, "ORIGIN": self.target.profile.origin}

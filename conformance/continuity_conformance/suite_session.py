@@ -1,0 +1,216 @@
+"""The suite's session: the pytest plugin of the inner run.
+
+It brings the target's run and pytest's run together: opens the one when the other starts, books each result, and ends both with the verdict.
+"""
+
+import sys
+from collections.abc import Generator, Mapping
+from pathlib import Path
+
+import pytest
+
+from continuity_conformance import summary
+from continuity_conformance.errors import ContinuityError, KitError
+from continuity_conformance.headline import headline
+from continuity_conformance.ledger import Ledger, Outcome, by_review, undecided
+from continuity_conformance.pytest_items import RequirementItem, ResultText, Suite
+from continuity_conformance.pytest_plugin import SUITE, SUITE_PLUGIN
+from continuity_conformance.results import write
+from continuity_conformance.run import Run
+from continuity_conformance.verdicts import Result, Verdict
+from continuity_spec import Requirement
+
+_STATUS = {
+    Verdict.NOT_APPLICABLE: ("not applicable", "-", ("NOT APPLICABLE", {"cyan": True})),
+    Verdict.NOT_TESTED: ("not tested", "?", ("NOT TESTED", {"yellow": True})),
+    Verdict.FAIL: ("warned", "w", ("WARNED", {"yellow": True})),
+}
+
+
+class SuiteSession:
+    """Registered in the inner run only. `outcome` is there when that is over; None after `--collect-only`."""
+
+    def __init__(self, ledger: Ledger, selected: frozenset[str]) -> None:
+        # pytest registers a plugin object under this name, and the installed plugin asks for it.
+        self.__name__ = SUITE_PLUGIN
+        self.outcome: Outcome | None = None
+        self.interrupted = False
+        self.error: ContinuityError | None = None
+        self.report: Path | None = None
+        self._ledger = ledger
+        self._selected = selected
+        self._run: Run | None = None
+        self._foreign_failures = 0
+
+    # What is collected
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_load_initial_conftests(self, early_config: pytest.Config) -> None:
+        early_config.known_args_namespace.file_or_dir = [str(SUITE)]
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_configure(self, config: pytest.Config) -> None:
+        """Whatever else stands on the command line names requirements; pytest would take it for files."""
+        config.args = [str(SUITE)]
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collect_directory(self, path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+        if path != SUITE:
+            return None
+        requirements = self._ledger.release.requirements
+        suite: Suite = Suite.from_parent(parent, path=path, nodeid="", requirements=requirements, decide=self._decide)
+        return suite
+
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        left_out = [
+            item for item in items if isinstance(item, RequirementItem) and item.requirement.id not in self._selected
+        ]
+        if left_out:
+            config.hook.pytest_deselected(items=left_out)
+            items[:] = [item for item in items if item not in left_out]
+        # Disturbing ones start when all calm ones are done.
+        items.sort(key=lambda item: isinstance(item, RequirementItem) and item.disturbing)
+
+    # How it runs
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
+        """Open the run. True means that there is nothing left to do for pytest."""
+        if session.config.option.collectonly:
+            return None
+        requirements = [item.requirement for item in session.items if isinstance(item, RequirementItem)]
+        self._ledger.select(each.id for each in requirements)
+        return None if self._opened([each for each in requirements if each.manual is None]) else True
+
+    def _opened(self, requirements: list[Requirement]) -> bool:
+        if not requirements:
+            return True
+        settings = self._ledger.settings
+        self._run = Run(settings.target, settings.profile, requirements)
+        try:
+            self._run.open()
+        except ContinuityError as error:
+            self.error = error
+            return False
+        self._ledger.target = self._run.facts
+        return True
+
+    def _decide(self, requirement: Requirement) -> Result:
+        if requirement.manual is not None:
+            return by_review(requirement)
+        assert self._run is not None
+        try:
+            return self._run.result(requirement.id)
+        except ContinuityError as error:
+            return undecided(requirement, Verdict.ERROR, str(error))
+
+    # What is reported
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        report = yield
+        if isinstance(item, RequirementItem) and report.when != "teardown":
+            self._book(item, call, report)
+        return report
+
+    def _book(self, item: RequirementItem, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
+        if item.result is None:
+            if call.excinfo is not None:
+                self._ledger.add(
+                    undecided(item.requirement, Verdict.ERROR, f"the kit failed: {call.excinfo.exconly()}")
+                )
+            return
+        result = item.result
+        spoken = report.when == "call" or result.verdict is Verdict.ERROR
+        # The waiting for other scenarios is not the requirement's own time.
+        report.duration = result.seconds if spoken else 0.0
+        if spoken:
+            self._ledger.add(result)
+            _tell(report, item, result, gates=self._ledger.settings.gates(result.level))
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_report_teststatus(
+        self, report: pytest.CollectReport | pytest.TestReport
+    ) -> tuple[str, str, tuple[str, Mapping[str, bool]]] | None:
+        if not isinstance(report, pytest.TestReport) or not report.skipped:
+            return None
+        result = self._ledger.result(_requirement_id(report))
+        return _STATUS.get(result.verdict) if result is not None else None
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self._foreign_failures += report.failed and not _requirement_id(report)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        self._foreign_failures += report.failed
+
+    # How it ends
+
+    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        self.interrupted = excinfo.errisinstance(KeyboardInterrupt)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        if session.config.option.collectonly:
+            return
+        self._close_run()
+        if exitstatus == pytest.ExitCode.INTERNAL_ERROR and self.error is None:
+            self.error = KitError("pytest ended with an internal error (above).", do="Please report it.")
+        self.outcome = self._ledger.close() if self.error is None else self._ledger.give_up(self.error)
+        self._write_report(self.outcome)
+        if not self.interrupted:
+            session.exitstatus = self._exit_code(self.outcome)
+
+    def _close_run(self) -> None:
+        if self._run is None:
+            return
+        for result in self._run.decided():
+            self._ledger.add(result)
+        try:
+            self._run.close()
+        except ContinuityError as error:
+            self.error = self.error or error
+
+    def _write_report(self, outcome: Outcome) -> None:
+        if outcome.settings.report is None:
+            return
+        try:
+            self.report = write(outcome, outcome.settings.report)
+        except ContinuityError as error:
+            self.error = self.error or error
+
+    def _exit_code(self, outcome: Outcome) -> int:
+        if self._foreign_failures:
+            return pytest.ExitCode.TESTS_FAILED
+        return self.error.exit_code if self.error is not None else outcome.verdict.exit_code
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        if self.outcome is None or self.error is not None:
+            return
+        terminalreporter.section(f"session continuity {self.outcome.release}")
+        for line in summary.lines(self.outcome, self.report):
+            terminalreporter.line(line)
+
+    def pytest_unconfigure(self) -> None:
+        """The last word: one line about what went wrong with the kit or the set-up."""
+        if self.error is not None:
+            sys.stderr.write(f"continuity: {self.error}\n")
+
+
+def _requirement_id(report: pytest.TestReport) -> str:
+    """The requirement that a report is about; empty for a foreign item."""
+    return next((str(value) for name, value in report.user_properties if name == "requirement"), "")
+
+
+def _tell(report: pytest.TestReport, item: RequirementItem, result: Result, *, gates: bool) -> None:
+    """Turn a report into what pytest has no word for."""
+    if result.verdict is Verdict.ERROR:
+        # pytest asks an item how it failed in its call only; in its set-up it would show a traceback of the kit.
+        report.longrepr = ResultText(result, *item.place)
+    elif result.verdict is Verdict.FAIL and not gates:
+        report.outcome = "skipped"
+        report.wasxfail = headline(result)
+    elif report.skipped:
+        report.longrepr = (*item.place, f"Skipped: {result.reason or result.verdict.spoken}")

@@ -1,0 +1,195 @@
+"""HTTP to the target: one request, one answer, whatever happens on the wire.
+
+Nothing here raises for what a target does: a lost connection, a time-out, broken JSON are an `Answer` with an `error`. The whole
+exchange, the body and the stream included, has one deadline. Knows nothing of requirements.
+"""
+
+import asyncio
+import http.client
+import json
+import re
+import socket
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+from urllib.parse import urlsplit
+
+import aiohttp
+from multidict import CIMultiDict
+from yarl import URL
+
+_BODY_AT_MOST: Final = 4 * 1024 * 1024
+_KEPT_AT_MOST: Final = 64 * 1024
+_CONTROL_CHARACTERS = re.compile(r"[\x00-\x1f\x7f]")
+USER_AGENT: Final = "session-continuity-conformance/1.0"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request as it is sent. Header fields are pairs, so that one may be sent twice."""
+
+    method: str
+    url: str
+    headers: tuple[tuple[str, str], ...] = ()
+    body: object = None
+    hang_up: bool = False
+
+    @property
+    def path(self) -> str:
+        return urlsplit(self.url).path
+
+    @property
+    def needs_raw_socket(self) -> bool:
+        """HTTP clients rightly refuse to send control characters."""
+        return any(_CONTROL_CHARACTERS.search(value) for _, value in self.headers)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back. `status` 0: nothing did, and `error` says why. `events`: the data of a stream, JSON or a bare string."""
+
+    status: int = 0
+    headers: tuple[tuple[str, str], ...] = ()
+    text: str = ""
+    body: object = None
+    events: tuple[object, ...] = ()
+    streamed: bool = False
+    error: str = ""
+    started: float = 0.0
+    seconds: float = 0.0
+
+    def fields(self, name: str) -> list[str]:
+        return [value for field, value in self.headers if field.lower() == name.lower()]
+
+    @property
+    def content_type(self) -> str:
+        return next(iter(self.fields("content-type")), "").partition(";")[0].strip().lower()
+
+    @property
+    def accepted(self) -> bool:
+        return 200 <= self.status < 300 and not self.error  # noqa: PLR2004
+
+    @property
+    def refused(self) -> bool:
+        return 400 <= self.status < 500 or self.status == 503  # noqa: PLR2004
+
+
+class Transport:
+    """Sends requests over one pool of connections."""
+
+    def __init__(self, turn_seconds: float) -> None:
+        self._seconds = turn_seconds
+        self._session: aiohttp.ClientSession | None = None
+
+    async def __aenter__(self) -> "Transport":
+        connector = aiohttp.TCPConnector(limit=0, force_close=False)
+        self._session = aiohttp.ClientSession(connector=connector, timeout=aiohttp.ClientTimeout(total=None))
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._session is not None:
+            await self._session.close()
+
+    async def send(self, request: Request) -> Answer:
+        started = time.monotonic()
+        answer = await self._within_deadline(request)
+        return replace(answer, started=started, seconds=time.monotonic() - started)
+
+    async def _within_deadline(self, request: Request) -> Answer:
+        try:
+            async with asyncio.timeout(self._seconds):
+                return await (_send_raw(request, self._seconds) if request.needs_raw_socket else self._send(request))
+        except TimeoutError:
+            return Answer(error=f"no complete answer in {self._seconds:g} s")
+        except (aiohttp.ClientError, OSError, http.client.HTTPException, ValueError) as trouble:
+            return Answer(error=f"connection lost: {_in_words(trouble)}")
+
+    async def _send(self, request: Request) -> Answer:
+        assert self._session is not None, "use the transport in its `async with` block"
+        headers = CIMultiDict(request.headers)
+        data = None if request.body is None else json.dumps(request.body, ensure_ascii=False).encode("utf-8", "surrogatepass")
+        if data is not None:
+            headers.setdefault("Content-Type", "application/json")
+        url = URL(request.url, encoded=True)
+        async with self._session.request(request.method, url, headers=headers, data=data, allow_redirects=False) as response:
+            return await _read(response, hang_up=request.hang_up)
+
+
+async def _read(response: aiohttp.ClientResponse, *, hang_up: bool) -> Answer:
+    head = Answer(status=response.status, headers=tuple((name, value) for name, value in response.headers.items()))
+    streamed = head.content_type == "text/event-stream"
+    raw = bytearray()
+    try:
+        async for piece in response.content.iter_any():
+            raw += piece
+            if len(raw) > _BODY_AT_MOST:
+                return _decoded(head, bytes(raw), streamed, f"the answer is longer than {_BODY_AT_MOST} bytes")
+            if hang_up and b"\n\n" in raw:
+                response.close()
+                return _decoded(head, bytes(raw), streamed, "")
+    except (aiohttp.ClientError, OSError) as trouble:
+        return _decoded(head, bytes(raw), streamed, f"connection lost: {_in_words(trouble)}")
+    return _decoded(head, bytes(raw), streamed, "")
+
+
+def _decoded(head: Answer, raw: bytes, streamed: bool, error: str) -> Answer:
+    text = raw.decode("utf-8", "replace")
+    if streamed:
+        return replace(head, text=text[:_KEPT_AT_MOST], events=events(text), streamed=True, error=error)
+    return replace(head, text=text[:_KEPT_AT_MOST], body=_json(text), error=error)
+
+
+def events(text: str) -> tuple[object, ...]:
+    """The data of each server-sent event: parsed where it is JSON, else as it is."""
+    blocks = re.split(r"\r?\n\r?\n", text)
+    data = ("\n".join(line[5:].lstrip(" ") for line in block.splitlines() if line.startswith("data:")) for block in blocks)
+    return tuple(item if (parsed := _json(item)) is None else parsed for item in data if item)
+
+
+def _json(text: str) -> object:
+    try:
+        return json.loads(text)
+    except (json.JSONDecodeError, RecursionError):
+        return None
+
+
+def _in_words(trouble: Exception) -> str:
+    return str(trouble) or type(trouble).__name__
+
+
+async def _send_raw(request: Request, seconds: float) -> Answer:
+    return await asyncio.to_thread(_exchange_raw, request, seconds)
+
+
+def _exchange_raw(request: Request, seconds: float) -> Answer:
+    """Send the exact bytes over a plain socket."""
+    address = urlsplit(request.url)
+    body = b"" if request.body is None else json.dumps(request.body).encode()
+    host = address.hostname or ""
+    fields = [
+        ("Host", address.netloc),
+        *request.headers,
+        ("Content-Type", "application/json"),
+        ("Content-Length", str(len(body))),
+        ("Connection", "close"),
+    ]
+    lines = [f"{request.method} {address.path} HTTP/1.1", *(f"{name}: {value}" for name, value in fields)]
+    with socket.create_connection((host, address.port or 80), timeout=seconds) as connection:
+        connection.sendall("\r\n".join([*lines, "", ""]).encode("utf-8", "surrogateescape") + body)
+        response = http.client.HTTPResponse(connection, method=request.method)
+        response.begin()
+        head = Answer(status=response.status, headers=tuple(response.getheaders()))
+        return _decoded(head, response.read(_BODY_AT_MOST), head.content_type == "text/event-stream", "")
+
+
+def dig(value: object, *path: str | int) -> object:
+    """The value at a path of keys and positions, or None where any of it is missing: an answer may have any shape."""
+    for key in path:
+        if isinstance(key, str) and isinstance(value, Mapping):
+            value = value.get(key)
+        elif isinstance(key, int) and isinstance(value, Sequence) and not isinstance(value, str):
+            value = value[key] if -len(value) <= key < len(value) else None
+        else:
+            return None
+    return value

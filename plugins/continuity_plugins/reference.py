@@ -1,0 +1,40 @@
+"""The bundled target: the reference server with every control, two principals and the probe as its model."""
+
+import os
+import secrets
+import sys
+from collections.abc import Mapping
+
+from continuity_conformance.profile import Limits, Process, Profile, ToolCall
+
+ORIGIN = "http://continuity.test"
+
+
+class ReferenceTarget:
+    """`--target reference`, and what `continuity check` tests without a target. `CONTINUITY_REFERENCE` adds arguments of `continuity serve`."""
+
+    def profile(self) -> Profile:
+        return reference_profile(tuple(os.environ.get("CONTINUITY_REFERENCE", "").split()))
+
+
+def reference_profile(extra: tuple[str, ...] = (), options: Mapping[str, str] | None = None) -> Profile:
+    """The profile of the bundled server, with more arguments where a test wants them (`--defect NAME`)."""
+    keys = {name: f"key-{secrets.token_hex(16)}" for name in ("alice", "bob")}
+    token = secrets.token_hex(16)
+    arguments = [f"--key={name}={key}" for name, key in keys.items()]
+    arguments += [f"--option={name}={value}" for name, value in (options or {}).items()]
+    start = (
+        sys.executable, "-m", "continuity_server", "--port={port}", "--db={folder}/continuity.db", "--model={probe}",
+        f"--controls={token}", f"--cors={ORIGIN}", *arguments, *extra,
+    )
+    return Profile(
+        name="reference",
+        principals=keys,
+        options=dict(options or {}),
+        process=Process(start),
+        token=token,
+        origin=ORIGIN,
+        limits=Limits(parallel=32),
+        writes=ToolCall("workspace", '{"action": "write", "name": "{name}", "text": "{content}"}'),
+        reads=ToolCall("workspace", '{"action": "read", "name": "{name}"}'),
+    )

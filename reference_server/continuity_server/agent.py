@@ -1,0 +1,131 @@
+"""The agent: one turn, from the request to the stored answer.
+
+Resolve, lock, resolve again, view, run the loop, compress, store; only then is the answer's end sent. It knows nothing of HTTP.
+"""
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+
+from continuity_server.compress import Compressor
+from continuity_server.continuity import Rules
+from continuity_server.echo import Told
+from continuity_server.errors import Case, Refusal
+from continuity_server.history import Unanswered
+from continuity_server.keep import Keeper
+from continuity_server.locks import Locks
+from continuity_server.loop import ToolLoop
+from continuity_server.model import ModelFailedError
+from continuity_server.resolve import Resolver
+from continuity_server.store import Store, StoreUnreadableError
+from continuity_server.turn import Ask, Made, Outcome, Place, Sink, View
+from continuity_server.view import Viewer
+
+logger = logging.getLogger("continuity.agent")
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """Takes turns."""
+
+    store: Store
+    rules: Rules
+    resolver: Resolver
+    viewer: Viewer
+    loop: ToolLoop
+    compressor: Compressor
+    keeper: Keeper
+    locks: Locks
+
+    async def turn(self, ask: Ask, sink: Sink) -> Outcome:
+        try:
+            async with self._landing(ask) as place:
+                return self._replayed(ask, place) or await self._run(ask, place, sink)
+        except StoreUnreadableError:
+            raise Refusal(Case.HISTORY_UNAVAILABLE, "What is stored cannot be read now. Try again later.") from None
+
+    @asynccontextmanager
+    async def _landing(self, ask: Ask) -> AsyncIterator[Place]:
+        """SLUG-12, COMPRESS-11: a slug is born once; and while a turn waited, its session may have rotated, or be gone."""
+        async with self.locks.hold(("slug", ask.principal, ask.slug or ask.answer_id)):
+            while True:
+                waited = self.resolver.place(ask)
+                async with self._chain(ask, waited):
+                    place = self.resolver.place(ask)
+                    if waited.session is None or place.chain == waited.chain:
+                        yield place
+                        return
+
+    def _chain(self, ask: Ask, place: Place) -> AbstractAsyncContextManager[None]:
+        """CONCUR-01: a chain has one lock, named by its root. Where nothing selects a session, the Idempotency-Key has one."""
+        if place.chain:
+            return self.locks.hold(("chain", place.owner, place.chain))
+        return self.locks.hold(("key", place.owner, ask.idempotency_key or ask.answer_id))
+
+    def _replayed(self, ask: Ask, place: Place) -> Outcome | None:
+        """ISOLATE-10: the same key in the same chain, with the same body, gives the same answer and no second turn."""
+        key = ask.idempotency_key
+        replay = self.store.replay(place.owner, place.chain, key) if key is not None else None
+        if replay is None:
+            return None
+        if replay.fingerprint != ask.fingerprint:
+            raise Refusal(Case.KEY_REUSED, "This Idempotency-Key was used with another body. Send a new key.")
+        return Outcome(replay.body, Told(replay.header), replayed=True)
+
+    async def _run(self, ask: Ask, place: Place, sink: Sink) -> Outcome:
+        told = self._told(place, place.tip)
+        try:
+            view = self.viewer.view(ask, place)
+            if view.degraded:
+                return await self._answer_degraded(ask, place, view, told, sink)
+            if not ask.store:
+                return Outcome(ask.shape(await self._made(ask, place, view, told, sink), told), told)
+            return await self._answer(ask, place, view, told, sink)
+        except Refusal as refusal:
+            refusal.session = refusal.session or told.id
+            raise
+
+    def _told(self, place: Place, tip: str, before: str | None = None) -> Told:
+        """What is told of a session whose tip this is; `rotated_from` is the id that the client knew it by."""
+        session = self.rules.told_id(place.sent, place.root, tip)
+        known = place.sent or before or session
+        return Told(session, rotated_from=known if known != session else None)
+
+    async def _answer(self, ask: Ask, place: Place, view: View, told: Told, sink: Sink) -> Outcome:
+        """HISTORY-14: the turn is stored, all of it at once, before its answer ends."""
+        self.keeper.check()
+        made = await self._made(ask, place, view, told, sink)
+        compression = await self.compressor.compress(ask, place, view, made)
+        write = self.keeper.write(ask, place, view, made, compression)
+        final = self._told(place, write.history.session, told.id)
+        body = ask.shape(made, final)
+        # A stream's header went out before anyone knew that the session would rotate (COMPRESS-07).
+        header = told if ask.stream else final
+        await self.keeper.commit(self.keeper.recorded(ask, place, write, header.id, body))
+        return Outcome(body, header)
+
+    async def _answer_degraded(self, ask: Ask, place: Place, view: View, told: Told, sink: Sink) -> Outcome:
+        """HISTORY-05, -06, -07: answered with empty history under the same id, and said so; nothing is written."""
+        try:
+            session = self.rules.unreadable(told.id)
+        except Refusal:
+            await self.keeper.leave(ask, place, self.rules.left_behind(view.new, Unanswered.REFUSED))
+            raise
+        logger.warning("session %s: the history cannot be read; answered without it", session)
+        admitted = Told(session, degraded=self.rules.admitted(degraded=True))
+        made = await self._made(ask, place, view, admitted, sink)
+        await self.keeper.leave(ask, place, self.rules.left_by_degraded([*view.new, *made.messages]), replaces=True)
+        return Outcome(ask.shape(made, admitted), admitted)
+
+    async def _made(self, ask: Ask, place: Place, view: View, told: Told, sink: Sink) -> Made:
+        try:
+            return await self.loop.run(ask, place, self.viewer.messages(view), told, sink)
+        except ModelFailedError as error:
+            logger.warning("session %s: %s", told.id, error)
+            case = Case.RATE_LIMITED if error.rate_limited else Case.UPSTREAM
+            wait = 1 if error.rate_limited else None
+            refusal = Refusal(case, f"{error} The turn was not stored: send it again.", retry_after=wait)
+            await self.keeper.leave(ask, place, self.rules.left_behind(view.new, Unanswered.MODEL_FAILED))
+            answer = self.rules.failure_answer(refusal)
+            return Made((answer,), str(answer["content"]))

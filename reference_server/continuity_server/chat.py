@@ -1,0 +1,135 @@
+"""POST /v1/chat/completions: translates between chat completions and turns, and decides nothing."""
+
+import time
+from typing import Any
+
+from aiohttp import web
+
+from continuity_server.agent import Agent
+from continuity_server.body import check_message, check_tools, expect, fingerprint, parsed, sampling
+from continuity_server.continuity import Rules
+from continuity_server.echo import Surface, Told
+from continuity_server.errors import Refusal, invalid
+from continuity_server.request import Caller, answer, idempotency_key
+from continuity_server.settings import DEFAULT_MODEL
+from continuity_server.sse import EventStream
+from continuity_server.turn import Ask, Made, NoSink, Outcome
+
+
+class Chat:
+    """The endpoint."""
+
+    def __init__(self, agent: Agent, rules: Rules) -> None:
+        self._agent = agent
+        self._rules = rules
+
+    async def post(self, request: web.Request) -> web.StreamResponse:
+        ask = self._ask(request, parsed(await request.read()))
+        if ask.stream:
+            return await ChatStream(EventStream(request), self._rules, ask).run(self._agent)
+        outcome = await self._agent.turn(ask, NoSink())
+        return answer(outcome.body, self._rules.answer_fields(outcome.told, Surface.CHAT, streamed=False))
+
+    def _ask(self, request: web.Request, body: dict[str, Any]) -> Ask:
+        caller = Caller.of(request, self._rules)
+        messages = expect(body, "messages", list)
+        if not messages:
+            raise invalid("messages is missing or empty. Send at least one message.", "messages")
+        checked = [check_message(message, f"messages[{index}]") for index, message in enumerate(messages)]
+        if not any(message["role"] == "user" for message in checked) and checked[-1]["role"] != "tool":
+            raise invalid("messages has no user message. Send one.", "messages")
+        model, ident = expect(body, "model", str, DEFAULT_MODEL), self._rules.minted("chatcmpl-")
+        created = int(time.time())
+        return Ask(
+            surface=Surface.CHAT,
+            principal=caller.principal,
+            messages=checked,
+            shape=lambda made, told: self._rules.with_session(completion(ident, created, model, made), told),
+            answer_id=ident,
+            model=model,
+            body=body,
+            header=caller.session,
+            stream=expect(body, "stream", bool, default=False),
+            tools=check_tools(body),
+            sampling=sampling(body),
+            idempotency_key=idempotency_key(request),
+            fingerprint=fingerprint(body),
+        )
+
+
+def completion(ident: str, created: int, model: str, made: Made) -> dict[str, Any]:
+    """ECHO-09: a chat.completion as an unmodified OpenAI client reads it."""
+    calls = {"tool_calls": list(made.client_calls)} if made.client_calls else {}
+    message = {"role": "assistant", "content": made.text or (None if calls else ""), "refusal": None, **calls}
+    reason = "tool_calls" if calls else "stop"
+    usage = made.usage
+    return {
+        "id": ident,
+        "object": "chat.completion",
+        "created": created,
+        "model": model,
+        "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": reason}],
+        "usage": {
+            "prompt_tokens": usage.prompt,
+            "completion_tokens": usage.completion,
+            "total_tokens": usage.prompt + usage.completion,
+        },
+    }
+
+
+class ChatStream:
+    """A streamed chat completion. STREAM-01: one id in all chunks; STREAM-02: it ends with `data: [DONE]`."""
+
+    def __init__(self, stream: EventStream, rules: Rules, ask: Ask) -> None:
+        self._stream = stream
+        self._rules = rules
+        self._ask = ask
+        self._frame = {"id": ask.answer_id, "object": "chat.completion.chunk", "created": int(time.time()), "model": ask.model}
+        self._sent = 0
+
+    async def run(self, agent: Agent) -> web.StreamResponse:
+        try:
+            await self._finish(await agent.turn(self._ask, self))
+        except Refusal as refusal:
+            if not self._stream.opened:
+                raise
+            # Settled: after the first event a failure is an event, and then the end.
+            await self._stream.send(refusal.body())
+            await self._stream.done()
+        return self._stream.response
+
+    async def text(self, told: Told, delta: str) -> None:
+        await self._open(told)
+        self._sent += len(delta)
+        await self._stream.send(self._chunk({"content": delta}))
+
+    async def _open(self, told: Told) -> None:
+        if not self._stream.opened:
+            await self._stream.open(self._rules.answer_fields(told, Surface.CHAT, streamed=True))
+            await self._stream.send(self._chunk({"role": "assistant", "content": ""}))
+
+    async def _finish(self, outcome: Outcome) -> None:
+        """COMPRESS-07: the chunk with the finish_reason carries `session`."""
+        body = outcome.body
+        if outcome.replayed:
+            self._frame = {**self._frame, "id": body["id"], "created": body["created"]}
+        choice = body["choices"][0]
+        await self._open(outcome.told)
+        if rest := (choice["message"]["content"] or "")[self._sent :]:
+            await self._stream.send(self._chunk({"content": rest}))
+        if calls := choice["message"].get("tool_calls"):
+            numbered = [{"index": index, **call} for index, call in enumerate(calls)]
+            await self._stream.send(self._chunk({"tool_calls": numbered}))
+        finish = self._chunk({}, choice["finish_reason"])
+        for name, chunk in self._rules.last_chunks({**finish, **_session(body)}, finish):
+            await self._stream.send(chunk, name)
+        if (self._ask.body.get("stream_options") or {}).get("include_usage"):
+            await self._stream.send({**self._frame, "choices": [], "usage": body["usage"]})
+        await self._stream.done()
+
+    def _chunk(self, delta: dict[str, Any], reason: str | None = None) -> dict[str, Any]:
+        return {**self._frame, "choices": [{"index": 0, "delta": delta, "logprobs": None, "finish_reason": reason}]}
+
+
+def _session(body: dict[str, Any]) -> dict[str, Any]:
+    return {"session": body["session"]} if "session" in body else {}

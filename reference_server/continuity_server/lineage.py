@@ -1,0 +1,106 @@
+"""COMPRESS: chains of sessions, where they end, and what a compression keeps. Pure: lookups come as functions."""
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from continuity_server.derivation import Message
+from continuity_server.history import SUMMARY_NAME, Messages, is_system
+from continuity_server.settings import Options
+
+COMPRESSION: Final = "compression"
+FORK: Final = "fork"
+BRANCH: Final = "branch"
+SUMMARISE: Final = (
+    "Summarise the conversation below so that it can go on without its messages: who wants what, what was found and decided, "
+    "what is open. Keep names, numbers and file names as they are. Answer with the summary alone."
+)
+SUMMARISE_NOW: Final = "Write the summary now."
+CHARACTERS_A_TOKEN: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One row of the lineage. `next` is the compression child, `epoch` counts how often the history was replaced."""
+
+    id: str
+    root: str
+    parent: str | None = None
+    next: str | None = None
+    kind: str = "session"
+    end_reason: str | None = None
+    epoch: int = 1
+    covered: "Covered | None" = None
+    compress_next: bool = False
+    created: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Covered:
+    """Which user messages a summary stands for: how many, and a running digest of their texts."""
+
+    count: int = 0
+    digest: str = ""
+
+    def and_also(self, texts: Sequence[str]) -> "Covered":
+        digest = self.digest
+        for text in texts:
+            digest = hashlib.sha256(f"{digest}\n{text}".encode()).hexdigest()
+        return Covered(self.count + len(texts), digest)
+
+
+class Lineage:
+    """The rules about compressed sessions."""
+
+    options: Options
+
+    def tip(self, start: Session, read: Callable[[str], Session | None]) -> Session:
+        """COMPRESS-02 … -06: follow compression children to the last one; a cycle or a missing link ends the walk."""
+        seen, at = {start.id}, start
+        while at.next is not None and at.next not in seen:
+            following = read(at.next)
+            if following is None:
+                break
+            seen.add(following.id)
+            at = following
+        return at
+
+    def compression_due(self, session: Session | None, messages: Sequence[Message], limit: int) -> bool:
+        """A control asked for it, or the history has outgrown the context."""
+        asked = session is not None and session.compress_next
+        return asked or self.size(messages) > limit
+
+    def size(self, messages: Sequence[Message]) -> int:
+        """Estimated tokens: characters divided by four."""
+        return sum(len(json.dumps(message, ensure_ascii=False)) for message in messages) // CHARACTERS_A_TOKEN
+
+    def turn_start(self, messages: Sequence[Message]) -> int:
+        """COMPRESS-09: the newest turn, from its user message on, is kept verbatim."""
+        users = [index for index, message in enumerate(messages) if message["role"] == "user"]
+        return users[-1] if users else len(messages)
+
+    def summary_request(self, conversation: Sequence[Message]) -> Messages:
+        return [{"role": "system", "content": SUMMARISE}, *conversation, {"role": "user", "content": SUMMARISE_NOW}]
+
+    def summary_message(self, text: str) -> Message:
+        return {"role": "system", "name": SUMMARY_NAME, "content": f"Summary of the conversation so far: {text}"}
+
+    def compacted(self, before: Sequence[Message], summary: str, turn: Sequence[Message]) -> Messages:
+        """COMPRESS-02, -09: the system prompts, the summary instead of the earlier turns, and the newest turn."""
+        return [*(message for message in before if is_system(message)), self.summary_message(summary), *turn]
+
+    def without_covered(self, body: Sequence[Message], stored: Sequence[Message], covered: Covered | None) -> Messages | None:
+        """COMPRESS-16: where the body begins with what was compressed, the compressed history and the rest; else nothing."""
+        users = [index for index, message in enumerate(body) if message["role"] == "user"]
+        summary = next((message for message in stored if message.get("name") == SUMMARY_NAME), None)
+        if covered is None or summary is None or len(users) <= covered.count:
+            return None
+        if Covered().and_also(self.user_texts(body)[: covered.count]) != covered:
+            return None
+        prompts = (message for message in body[: users[covered.count]] if is_system(message))
+        return [*prompts, summary, *body[users[covered.count] :]]
+
+    def user_texts(self, messages: Sequence[Message]) -> list[str]:
+        return [json.dumps(message.get("content")) for message in messages if message["role"] == "user"]

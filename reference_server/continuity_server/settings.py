@@ -1,0 +1,139 @@
+"""Settings: what the command line says, checked once and frozen. It knows no other module of the server."""
+
+import argparse
+import ipaddress
+import os
+from dataclasses import dataclass, field, fields
+from typing import Final
+
+HEADER: Final = "X-Hermes-Session-Id"
+RELEASE: Final = "1.0"
+
+# The first value is the seeds' contract and the default.
+OPTION_VALUES: Final = {
+    "derivation": ("content-v1", "content-v2", "none"),
+    "compaction": ("rotate", "in-place"),
+    "echo": ("tip", "alias"),
+    "degraded": ("answer", "refuse"),
+    "turns": ("serialize", "reject"),
+    "environment": ("shared", "per-session", "none"),
+    "tells": ("header", "nothing"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Where today's servers rightly differ; a target declares its values."""
+
+    derivation: str = "content-v1"
+    compaction: str = "rotate"
+    echo: str = "tip"
+    degraded: str = "answer"
+    turns: str = "serialize"
+    environment: str = "shared"
+    tells: str = "header"
+
+    def as_json(self) -> dict[str, str]:
+        return {option.name: getattr(self, option.name) for option in fields(self)}
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A secret and the principal that it stands for. The secret is never shown."""
+
+    principal: str
+    secret: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything that a server is started with."""
+
+    host: str = "127.0.0.1"
+    port: int = 0
+    db: str = "continuity.db"
+    keys: tuple[Key, ...] = ()
+    model: str | None = None
+    model_key: str | None = field(default=None, repr=False)
+    controls: str | None = field(default=None, repr=False)
+    defect: str | None = None
+    options: Options = Options()
+    cors: tuple[str, ...] = ()
+    max_responses: int = 1000
+    context: int = 32_000
+    list_defects: bool = False
+
+    @property
+    def single_user(self) -> bool:
+        """ISOLATE-02: a server for one person, who alone can reach it, needs no key and says so."""
+        return not self.keys and is_loopback(self.host)
+
+
+def is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def parse(arguments: list[str] | None = None) -> Settings:
+    """The settings of a command line; a mistake ends the process with status 2 and a sentence."""
+    said = _parser().parse_args(arguments)
+    return Settings(
+        host=said.host,
+        port=said.port,
+        db=said.db,
+        keys=tuple(said.key),
+        model=said.model,
+        model_key=os.environ.get("CONTINUITY_MODEL_KEY"),
+        controls=said.controls,
+        defect=said.defect,
+        options=Options(**dict(said.option)),
+        cors=tuple(said.cors),
+        max_responses=said.max_responses,
+        context=said.context,
+        list_defects=said.defects,
+    )
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="continuity_server", description="The reference server of Session Continuity.")
+    add = parser.add_argument
+    add("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
+    add("--port", type=int, default=8642, help="port to listen on; 0 takes any free one (default: %(default)s)")
+    add("--db", default="continuity.db", help='SQLite file, or ":memory:" (default: %(default)s)')
+    add("--key", type=_key, action="append", default=[], metavar="NAME=SECRET", help="an API key and its principal")
+    add("--model", metavar="URL", help="OpenAI-compatible base URL that ends in /v1 (default: the built-in model)")
+    add("--controls", metavar="TOKEN", help="turn the control API on, for whoever has this token")
+    add("--defect", metavar="NAME", help="break one rule; --defects lists them")
+    add("--defects", action="store_true", help="list the defects as JSON and exit")
+    add("--option", type=_option, action="append", default=[], metavar="NAME=VALUE", help="set an option of the contract")
+    add("--cors", action="append", default=[], metavar="ORIGIN", help="a web origin that may call this server")
+    add("--max-responses", type=_positive, default=1000, metavar="N", help="responses kept per principal (default: %(default)s)")
+    add("--context", type=_positive, default=32_000, metavar="N", help="compress above this many tokens (default: %(default)s)")
+    return parser
+
+
+def _key(text: str) -> Key:
+    name, _, secret = text.partition("=")
+    if not name or not secret:
+        raise argparse.ArgumentTypeError("a key is NAME=SECRET, and neither may be empty")
+    return Key(name, secret)
+
+
+def _option(text: str) -> tuple[str, str]:
+    name, _, value = text.partition("=")
+    if name not in OPTION_VALUES:
+        raise argparse.ArgumentTypeError(f"there is no option {name!r}; known: {', '.join(OPTION_VALUES)}")
+    if value not in OPTION_VALUES[name]:
+        raise argparse.ArgumentTypeError(f"{name} is one of {', '.join(OPTION_VALUES[name])}, not {value!r}")
+    return name, value
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("a number of at least 1")
+    return number

@@ -1,0 +1,63 @@
+"""The view: what the model is going to see in a turn. It reads the store and asks the rules."""
+
+from continuity_server.continuity import Rules
+from continuity_server.echo import Surface
+from continuity_server.errors import invalid
+from continuity_server.history import Messages, open_calls
+from continuity_server.store import Store, StoreUnreadableError
+from continuity_server.turn import Ask, Place, View
+
+
+class Viewer:
+    """Puts together stored history, body and system prompts."""
+
+    def __init__(self, store: Store, rules: Rules) -> None:
+        self._store = store
+        self._rules = rules
+
+    def view(self, ask: Ask, place: Place) -> View:
+        """HISTORY-05: what cannot be read is empty, and the view says that it is degraded."""
+        try:
+            stored = [] if place.lost else self._stored(ask, place)
+        except StoreUnreadableError:
+            return self._checked(self._seen(ask, place, [], degraded=True))
+        return self._checked(self._seen(ask, place, stored, degraded=place.lost))
+
+    def messages(self, view: View) -> Messages:
+        return self._rules.paired(self._rules.with_prompts(view.prompts, [*view.before, *view.new]))
+
+    def _stored(self, ask: Ask, place: Place) -> Messages:
+        if place.branch_from is not None:
+            session, response = place.branch_from
+            line = self._rules.line(session.id, ask.surface)
+            return self._store.messages(place.owner, line, response.epoch, response.upto)
+        epoch = place.session.epoch if place.session else 1
+        return self._store.messages(place.owner, self._rules.line(place.tip, ask.surface), epoch)
+
+    def _seen(self, ask: Ask, place: Place, stored: Messages, *, degraded: bool) -> View:
+        if place.derived:
+            return self._derived(ask, place, stored, degraded=degraded)
+        rules, covered = self._rules, place.session.covered if place.session else None
+        prompts = rules.turn_prompts(ask.messages)
+        if ask.surface is Surface.CHAT:
+            before, new = rules.history(stored, ask.messages), rules.new_input(ask.messages)
+        else:
+            before, new = rules.recalled(stored), rules.response_input(ask.messages)
+        return View(stored, before, new, prompts, covered, degraded)
+
+    def _derived(self, ask: Ask, place: Place, stored: Messages, *, degraded: bool) -> View:
+        rules, covered = self._rules, place.session.covered if place.session else None
+        shorter = rules.without_covered(ask.messages, stored, covered)
+        whole = shorter or rules.derived_history(stored, ask.messages)
+        start = rules.turn_start(whole)
+        return View(stored, whole[:start], whole[start:], covered=covered if shorter else None, degraded=degraded)
+
+    def _checked(self, view: View) -> View:
+        """HISTORY-11: a result without its call cannot be sent to any model."""
+        if not view.new:
+            raise invalid("The request has no new input. End it with a user message or with tool results.")
+        results = {message["tool_call_id"] for message in view.new if message["role"] == "tool"}
+        calls = {call["id"] for message in view.new for call in message.get("tool_calls") or []}
+        if results and not results & (open_calls(view.before) | calls):
+            raise invalid("The tool results answer no open tool call of this session. Send a user message.")
+        return view

@@ -1,0 +1,77 @@
+"""The execution environment: one tool, `workspace`, that writes and reads named notes as files.
+
+ENV-02: shared: all conversations use the environment `default`; per-session: one for each chain. It knows nothing of turns.
+"""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+TOOL_NAME: Final = "workspace"
+TOOL: Final[dict[str, Any]] = {
+    "type": "function",
+    "function": {
+        "name": TOOL_NAME,
+        "description": "Write a named note to the workspace, or read one that was written before.",
+        "parameters": {
+            "type": "object",
+            "properties": {
+                "action": {"type": "string", "enum": ["write", "read"]},
+                "name": {"type": "string", "description": "The name of the note."},
+                "text": {"type": "string", "description": "What to write; only with action write."},
+            },
+            "required": ["action", "name"],
+        },
+    },
+}
+_LONGEST_NAME: Final = 200
+
+
+class Workspace:
+    """The files of all environments, under one folder."""
+
+    def __init__(self, folder: Path, scope: str) -> None:
+        self._folder = folder
+        self._scope = scope
+
+    @property
+    def offered(self) -> bool:
+        return self._scope != "none"
+
+    def run(self, owner: str, root: str, arguments: str) -> str:
+        """Do what a tool call asks; what is wrong with it is said in the result, for the model to read."""
+        try:
+            said = json.loads(arguments or "{}")
+        except ValueError:
+            said = None
+        if not isinstance(said, dict) or not isinstance(said.get("name"), str):
+            return "error: the arguments are a JSON object with action and name"
+        if not 0 < len(said["name"]) <= _LONGEST_NAME:
+            return f"error: the name of a note has 1 to {_LONGEST_NAME} characters"
+        try:
+            return self._do(self._environment(owner, root) / _file_name(said["name"]), said)
+        except OSError:
+            return "error: the workspace cannot be used now"
+
+    def _environment(self, owner: str, root: str) -> Path:
+        """ENV-01, -03: named by the chain's root, so that it outlives a rotation and a restart."""
+        if self._scope == "shared":
+            return self._folder / "default"
+        return self._folder / hashlib.sha256(json.dumps([owner, root]).encode()).hexdigest()[:32]
+
+    def _do(self, path: Path, said: dict[str, Any]) -> str:
+        if said.get("action") == "write":
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(str(said.get("text", "")), encoding="utf-8")
+            return "written"
+        if said.get("action") != "read":
+            return "error: action is write or read"
+        return path.read_text(encoding="utf-8") if path.exists() else "error: there is no note of that name"
+
+
+def _file_name(name: str) -> str:
+    """ISOLATE-05: a name is data; no character of it leads out of the folder."""
+    quoted = quote(name, safe="", errors="replace")
+    return f"note-{quoted if len(quoted) <= _LONGEST_NAME else hashlib.sha256(quoted.encode()).hexdigest()}.txt"

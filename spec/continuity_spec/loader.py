@@ -1,0 +1,164 @@
+"""Reads the spec's files, checks them against their schemas, and gives them as the types of `model`.
+
+Never a traceback: whatever is wrong with a file is a SpecError that says where. What runs the scenarios is not known here.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from continuity_spec.errors import InconsistentSpecError, NotJsonError, UnreadableFileError, suggestion
+from continuity_spec.model import Always, Level, Release, Requirement, Scenario, Spec
+from continuity_spec.schema import check
+from continuity_spec.steps import inferred_needs, read_steps
+from continuity_spec.yaml_source import Document, read_text, read_yaml
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+BUNDLED = Path(__file__).parent
+"""The folder of the spec that comes with this package."""
+
+_Data = dict[str, Any]
+
+
+def load(folder: Path | None = None) -> Spec:
+    """Give the spec in this folder, by default the bundled one. Read once in a process."""
+    return _load((folder or BUNDLED).resolve())
+
+
+def load_requirements(path: Path) -> tuple[Requirement, ...]:
+    """Give the requirements of one file, wherever it is."""
+    return _requirements(path, str(path))
+
+
+def load_checked(path: Path, schema_name: str) -> object:
+    """Give the plain data of a YAML file that has the form of this schema, such as `profile`."""
+    document = read_yaml(path)
+    check(document, schema_name)
+    return document.data
+
+
+@cache
+def _load(folder: Path) -> Spec:
+    files = sorted((folder / "requirements").glob("*.yaml"))
+    if not files:
+        raise UnreadableFileError(
+            str(folder), "there is no requirements/*.yaml in this folder", "Name the folder of a spec."
+        )
+    requirements = [entry for path in files for entry in _requirements(path, f"requirements/{path.name}")]
+    _demand_unique_ids(requirements)
+    releases = [_release(path, requirements) for path in sorted((folder / "releases").glob("*.yaml"))]
+    return Spec(tuple(requirements), {release.name: release for release in releases})
+
+
+def _requirements(path: Path, file: str) -> tuple[Requirement, ...]:
+    document = read_yaml(path, file)
+    check(document, "requirements")
+    entries: list[_Data] = document.data  # type: ignore[assignment] # the schema says so
+    reader = _EntryReader(document, path)
+    return tuple(reader.requirement(entry, index) for index, entry in enumerate(entries))
+
+
+def _demand_unique_ids(requirements: Iterable[Requirement]) -> None:
+    seen: dict[str, Requirement] = {}
+    for requirement in requirements:
+        earlier = seen.setdefault(requirement.id, requirement)
+        if earlier is not requirement:
+            what = f"the id {requirement.id} is taken by {earlier.place}"
+            raise InconsistentSpecError(str(requirement.place), what, "Take the next free number of the area.")
+
+
+def _release(path: Path, requirements: Iterable[Requirement]) -> Release:
+    file = f"releases/{path.name}"
+    document = read_yaml(path, file)
+    check(document, "release")
+    data: _Data = document.data  # type: ignore[assignment] # the schema says so
+    known = {requirement.id for requirement in requirements}
+    for index, wanted in enumerate(data["ids"]):
+        if wanted not in known:
+            where = str(document.place(("ids", index)))
+            raise InconsistentSpecError(where, f"no requirement has the id {wanted}", suggestion(wanted, sorted(known)))
+    return Release(data["release"], tuple(data["ids"]))
+
+
+class _EntryReader:
+    """Makes requirements out of the checked data of one file."""
+
+    def __init__(self, document: Document, path: Path) -> None:
+        self._document = document
+        self._path = path
+
+    def requirement(self, data: _Data, index: int) -> Requirement:
+        return Requirement(
+            id=data["id"],
+            area=data["id"].split("-")[0],
+            level=Level(data["level"]),
+            text=data["text"],
+            why=data["why"],
+            origin=tuple(data.get("origin", ())),
+            when=_when(data),
+            needs=frozenset(data.get("needs", ())),
+            scenarios=self._scenarios(data, index),
+            always=_always(data["always"]) if "always" in data else None,
+            check=data.get("check"),
+            manual=data.get("manual"),
+            refuted_by=tuple(data.get("refuted_by", ())),
+            place=self._document.place((index,)),
+        )
+
+    def _scenarios(self, data: _Data, index: int) -> tuple[Scenario, ...]:
+        if "steps" in data:
+            return (self._scenario(data, {}, (index,)),)
+        scenarios = enumerate(data.get("scenarios", ()))
+        return tuple(self._scenario(own, data, (index, "scenarios", number)) for number, own in scenarios)
+
+    def _scenario(self, own: _Data, entry: _Data, path: tuple[str | int, ...]) -> Scenario:
+        steps = read_steps(self._document, own["steps"], (*path, "steps"))
+        declared = frozenset(own.get("needs", ())) | frozenset(entry.get("needs", ()))
+        examples = own.get("examples", [])
+        vectors = examples if isinstance(examples, str) else None
+        return Scenario(
+            name=own.get("name", ""),
+            steps=steps,
+            when={**_when(entry), **_when(own)},
+            needs=declared | inferred_needs(steps),
+            examples=tuple(self._vectors(vectors, path) if vectors else examples),
+            vectors=vectors,
+            copies=own.get("copies", 1),
+        )
+
+    def _vectors(self, name: str, path: tuple[str | int, ...]) -> list[_Data]:
+        """Find vectors: they lie beside the folder of the requirements, or in it."""
+        folders = (self._path.parent.parent, self._path.parent)
+        found = next((folder / name for folder in folders if (folder / name).is_file()), None)
+        if found is None:
+            where = str(self._document.place((*path, "examples")))
+            raise UnreadableFileError(
+                where, f"there is no file {name}", "Put it beside the folder of the requirements."
+            )
+        return _vectors(read_text(found, name), name)
+
+
+def _vectors(text: str, name: str) -> list[_Data]:
+    try:
+        data = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise NotJsonError(
+            f"{name}:{error.lineno}:{error.colno}", f"not JSON: {error.msg}", "Correct it here."
+        ) from error
+    if not isinstance(data, list) or not data or not all(isinstance(item, dict) and item for item in data):
+        raise NotJsonError(name, "vectors are not a list of objects", "Write [{…}, …] with at least one object.")
+    return data
+
+
+def _when(data: _Data) -> Mapping[str, tuple[str, ...]]:
+    when: _Data = data.get("when", {})
+    return {option: tuple(value) if isinstance(value, list) else (value,) for option, value in when.items()}
+
+
+def _always(data: _Data) -> Always:
+    return Always(frozenset(data["after"]), data.get("answered", "2xx"), data.get("streamed"), data["expect"])

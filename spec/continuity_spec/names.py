@@ -1,0 +1,76 @@
+"""Which kind of thing each `$name` of a scenario stands for. The kind follows the position, and may not change.
+
+It knows where names stand, and nothing about their values.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from continuity_spec.expectations import groups
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from continuity_spec.model import Scenario, Step
+
+_NAME = re.compile(r"\$[a-z][a-z0-9-]*")
+
+_KINDS_IN_REQUESTS = {
+    "session": "session",
+    "response": "response",
+    "previous_response_id": "response",
+    "conversation": "slug",
+    "idempotency_key": "key",
+    "messages": "list of messages",
+    "writes": "note",
+    "reads": "note",
+}
+_KINDS_IN_EXPECTATIONS = {
+    "session": "session",
+    "announces": "session",
+    "$HEADER": "session",
+    "response": "response",
+    "answer": "answer",
+    "like": "likeness",
+    "reads": "note",
+}
+
+
+def uses(scenario: Scenario) -> Iterator[tuple[str, str, Step]]:
+    """Go through every use of a name at a position that has a kind: the name, the kind, the step."""
+    for step in scenario.walk():
+        for name, kind in _in_step(step):
+            yield name, kind, step
+
+
+def _in_step(step: Step) -> Iterator[tuple[str, str]]:
+    yield from _in_mapping(_positions(step), _KINDS_IN_REQUESTS)
+    for group in groups(step.expect):
+        yield from _in_mapping(group, _KINDS_IN_EXPECTATIONS)
+        headers = group.get("headers")
+        if isinstance(headers, Mapping):
+            yield from _in_mapping(headers, _KINDS_IN_EXPECTATIONS)
+
+
+def _positions(step: Step) -> Mapping[str, object]:
+    """Give the parameters that have a kind. `expect: {reads: …}` and `model: {reads: …}` are told apart by where they stand."""
+    params = step.params.get("params") if step.verb == "control" else step.params
+    model = step.params.get("model")
+    rows = step.params.get("rows")
+    positions = dict(params) if isinstance(params, Mapping) else {}
+    positions.update(model if isinstance(model, Mapping) else {})
+    for number, row in enumerate(rows if isinstance(rows, list) else []):
+        positions.update({f"{key} {number}": value for key, value in row.items()})
+    return positions
+
+
+def _in_mapping(data: Mapping[str, object], kinds: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    for key, value in data.items():
+        kind = kinds.get(key.split(" ")[0])
+        values = value if isinstance(value, list) else [value]
+        for item in values:
+            if kind is not None and isinstance(item, str) and _NAME.fullmatch(item):
+                yield item, kind
