@@ -61,7 +61,9 @@ def _joined_calls(choices: Sequence[object]) -> tuple[Mapping[str, object], ...]
     """The tool calls of a stream, their arguments put together."""
     calls: dict[object, dict[str, object]] = {}
     for piece in (piece for choice in choices for piece in _mappings(dig(choice, "delta", "tool_calls"))):
-        call = calls.setdefault(piece.get("index", 0), {"type": "function", "id": "", "function": {"name": "", "arguments": ""}})
+        call = calls.setdefault(
+            piece.get("index", 0), {"type": "function", "id": "", "function": {"name": "", "arguments": ""}}
+        )
         function = dict(_mapping(call["function"]) or {})
         function["name"] = _text(dig(piece, "function", "name")) or function["name"]
         function["arguments"] = f"{function['arguments']}{_text(dig(piece, 'function', 'arguments')) or ''}"

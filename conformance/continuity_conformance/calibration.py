@@ -27,7 +27,15 @@ def assumed(profile: Profile) -> Target:
     """The target as its profile alone describes it."""
     options = {**DEFAULT_OPTIONS, **profile.options}
     header = profile.header or DEFAULT_HEADER
-    return Target(profile, header, options, profile.offers or frozenset(), "nothing", has_api=bool(profile.token), single_user=False)
+    return Target(
+        profile,
+        header,
+        options,
+        profile.offers or frozenset(),
+        "nothing",
+        has_api=bool(profile.token),
+        single_user=False,
+    )
 
 
 async def calibrate(stage: Stage) -> Dialogue:
@@ -54,7 +62,11 @@ async def _capabilities(stage: Stage) -> Mapping[str, Any]:
 
 def _informed(target: Target, claims: Mapping[str, Any]) -> Target:
     claimed = claims.get("options")
-    known = {name: str(value) for name, value in claimed.items() if name in DEFAULT_OPTIONS} if isinstance(claimed, Mapping) else {}
+    known = (
+        {name: str(value) for name, value in claimed.items() if name in DEFAULT_OPTIONS}
+        if isinstance(claimed, Mapping)
+        else {}
+    )
     header = target.profile.header or (claims["header"] if isinstance(claims.get("header"), str) else target.header)
     options = {**DEFAULT_OPTIONS, **known, **target.profile.options}
     return replace(target, header=header, options=options, single_user=claims.get("single_user") is True)
@@ -94,7 +106,9 @@ async def _observed(dialogue: Dialogue) -> Observed:
 
 async def _tried(stage: Stage) -> frozenset[str]:
     """What a target offers that does not say so: tried once, cheaply."""
-    responses = await _ask(stage, "POST", "/v1/responses", {"model": stage.target.profile.model, "input": "calibration", "store": False})
+    responses = await _ask(
+        stage, "POST", "/v1/responses", {"model": stage.target.profile.model, "input": "calibration", "store": False}
+    )
     preflight = [("Origin", stage.target.profile.origin), ("Access-Control-Request-Method", "POST")]
     cors = await _ask(stage, "OPTIONS", "/v1/chat/completions", headers=preflight)
     offers = {"streaming"}
@@ -104,6 +118,8 @@ async def _tried(stage: Stage) -> frozenset[str]:
     return frozenset(offers)
 
 
-async def _ask(stage: Stage, method: str, path: str, body: object = None, headers: list[tuple[str, str]] | None = None) -> Answer:
+async def _ask(
+    stage: Stage, method: str, path: str, body: object = None, headers: list[tuple[str, str]] | None = None
+) -> Answer:
     fields = (*base_headers(stage, "alice"), *(headers or []))
     return await stage.transport.send(Request(method, stage.server.url + path, fields, Names({}, {}).fill(body)))

@@ -17,21 +17,15 @@ if TYPE_CHECKING:
 
 Check = Callable[[Dialogue], Awaitable[None]]
 CHECKS: Final[dict[str, Check]] = {}
-NEEDS: Final[dict[str, frozenset[str]]] = {}
 
 
-def check(*needs: str) -> Callable[[Check], Check]:
-    """Register a check under its name, with what the target must offer for it."""
-
-    def register(function: Check) -> Check:
-        CHECKS[function.__name__] = function
-        NEEDS[function.__name__] = frozenset(needs)
-        return function
-
-    return register
+def check(function: Check) -> Check:
+    """Register a check under its name."""
+    CHECKS[function.__name__] = function
+    return function
 
 
-@check()
+@check
 async def header_spelling(dialogue: Dialogue) -> None:
     """ECHO-04: the field name in any case, blanks around the value, and an empty value that equals no header."""
     header = dialogue.stage.target.header
@@ -49,7 +43,7 @@ async def header_spelling(dialogue: Dialogue) -> None:
     await dialogue.do("chat", {"session": "$derived", "sees": ["white"]}, say="white", headers={header: "  "})
 
 
-@check("streaming")
+@check
 async def openai_client(dialogue: Dialogue) -> None:
     """ECHO-09: an unmodified OpenAI client reads the answers and can go on from them."""
     with client_errors_are_findings():
@@ -67,7 +61,10 @@ def client_errors_are_findings() -> Iterator[None]:
         yield
     except (openai.OpenAIError, AttributeError, TypeError, IndexError, ValueError) as trouble:
         raise Unmet(
-            "an answer that the openai client reads", f"{type(trouble).__name__}: {trouble}", expectation="client", step="the openai client"
+            "an answer that the openai client reads",
+            f"{type(trouble).__name__}: {trouble}",
+            expectation="client",
+            step="the openai client",
         ) from None
 
 
@@ -85,16 +82,19 @@ def _converse(dialogue: Dialogue) -> None:
     _must_equal("the kind of object", completion.object, "chat.completion")
     _must_equal("the finish_reason", completion.choices[0].finish_reason, "stop")
     stream = client.chat.completions.create(
-        model=model, messages=[{"role": "user", "content": _words(dialogue, "blue")}], extra_headers={header: session}, stream=True
+        model=model,
+        messages=[{"role": "user", "content": _words(dialogue, "blue")}],
+        extra_headers={header: session},
+        stream=True,
     )
     choices = [chunk.choices[0] for chunk in stream]
     _must_equal("the last finish_reason of the stream", choices[-1].finish_reason, "stop")
     _must_equal("whether the stream had text", any(choice.delta.content for choice in choices), True)
 
 
-@check("responses", "streaming")
+@check
 async def openai_client_responses(dialogue: Dialogue) -> None:
-    """ECHO-09 on /v1/responses: the client reads response objects and the events of a stream."""
+    """ECHO-13: on /v1/responses the client reads response objects and the events of a stream."""
     with client_errors_are_findings():
         await asyncio.to_thread(_respond, dialogue)
 
@@ -106,7 +106,9 @@ def _respond(dialogue: Dialogue) -> None:
     _must_equal("whether there is text", bool(first.output_text), True)
     read_again = client.responses.retrieve(first.id)
     _must_equal("the text of the stored response", read_again.output_text, first.output_text)
-    events = list(client.responses.create(model=model, input=_words(dialogue, "blue"), previous_response_id=first.id, stream=True))
+    events = list(
+        client.responses.create(model=model, input=_words(dialogue, "blue"), previous_response_id=first.id, stream=True)
+    )
     texts = [event.delta for event in events if event.type == "response.output_text.delta"]
     ends = [event.response.output_text for event in events if event.type == "response.completed"]
     _must_equal("the text of response.completed", ends, ["".join(texts)])
@@ -126,7 +128,7 @@ def _client(dialogue: Dialogue) -> "OpenAI":
 
 
 def _words(dialogue: Dialogue, label: str) -> str:
-    return user_text(dialogue.mark(label), label)
+    return user_text(dialogue.speech.mark(label), label)
 
 
 def _must_equal(what: str, actual: object, expected: object) -> None:

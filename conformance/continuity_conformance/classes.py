@@ -57,7 +57,7 @@ def class_of(result: Result) -> str | None:
 
 
 def class_verdicts(results: Iterable[Result], *, fail_on: Level = Level.MUST) -> tuple[ClassVerdict, ...]:
-    """A verdict for each class that the results say anything about, in the catalogue's order."""
+    """Judge each class that the results say anything about, in the catalogue's order."""
     members: dict[str, list[Result]] = {}
     for result in results:
         members.setdefault(class_of(result) or "", []).append(result)

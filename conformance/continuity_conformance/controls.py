@@ -12,7 +12,9 @@ from continuity_conformance.servers import Server
 from continuity_conformance.transport import Answer, Request, Transport
 
 _API: Final = "/conformance/v1"
-_API_CONTROLS: Final = frozenset({"evict", "compress", "break_store", "control:fork", "control:link", "control:lineage"})
+_API_CONTROLS: Final = frozenset(
+    {"evict", "compress", "break_store", "control:fork", "control:link", "control:lineage"}
+)
 _FAULTS: Final[Mapping[str, tuple[str, ...]]] = {"reads": ("read",), "writes": ("write",), "all": ("read", "write")}
 
 
@@ -27,7 +29,9 @@ class Controls:
     @property
     def available(self) -> frozenset[str]:
         process = {"restart", "kill"} if self._server.started else set()
-        return frozenset(process | set(self._server.profile.http_controls) | (_API_CONTROLS if self._has_api else set()))
+        return frozenset(
+            process | set(self._server.profile.http_controls) | (_API_CONTROLS if self._has_api else set())
+        )
 
     async def restart(self) -> None:
         await self._new_process("restart")

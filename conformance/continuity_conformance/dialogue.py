@@ -10,13 +10,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from continuity_conformance.answers import read
-from continuity_conformance.expectations import Judge
-from continuity_conformance.failure import Unmet, Untested
-from continuity_conformance.marks import answer_mark, answer_text, marks_in, new_mark, saw_list, system_text, user_text
+from continuity_conformance.failure import Untested
+from continuity_conformance.judge import Judge
 from continuity_conformance.names import Names
+from continuity_conformance.observation import find_view, observer, summary_calls, times_asked
 from continuity_conformance.probe import Script
 from continuity_conformance.requests import CLIENT_TOOL, plain_request, principal_of, turn_request
-from continuity_conformance.stage import Exchange, Stage
+from continuity_conformance.speech import Speech
+from continuity_conformance.stage import Exchange, Observer, Stage
 from continuity_conformance.views import View, turns
 from continuity_spec import Place, Step
 
@@ -37,9 +38,7 @@ class Dialogue:
         self.untested: list[str] = []
         self.copies: dict[str, list[str]] = {}
         self.failed_marks: set[str] = set()
-        self._marks: dict[str, str] = {}
-        self._system_marks: dict[str, str] = {}
-        self._said: dict[str, Exchange] = {}
+        self.speech = Speech(stage.labels)
         self._evicted: list[tuple[str, str]] = []
         self._steps_done = 0
         self._started = time.monotonic()
@@ -81,7 +80,11 @@ class Dialogue:
 
     async def _turns(self, step: Step, number: str, *, alone: bool) -> list[Exchange]:
         if step.at_once == 1:
-            turn = self._held(step, number) if step.during else self._turn(step, number, str(step.params.get("say", "")), alone)
+            turn = (
+                self._held(step, number)
+                if step.during
+                else self._turn(step, number, str(step.params.get("say", "")), alone)
+            )
             return [await turn]
         say = str(step.params["say"])
         labels = [f"{say}/{k}" for k in range(1, min(step.at_once, self.stage.target.profile.limits.at_once) + 1)]
@@ -92,22 +95,22 @@ class Dialogue:
     async def _held(self, step: Step, number: str) -> Exchange:
         """The model holds its answer while the steps of `during` are done; it is released on failure too."""
         label = str(step.params["say"])
-        mark = self.mark(label)
-        observer = self._observer()
-        await observer.script(mark, Script(held=True))
+        mark = self.speech.mark(label)
+        probe = observer(self.stage)
+        await probe.script(mark, Script(held=True))
         turn = asyncio.create_task(self._turn(step, number, label, alone=True))
-        arrived = asyncio.create_task(observer.arrived(mark))
+        arrived = asyncio.create_task(_arrival(probe, mark))
         try:
             await asyncio.wait({turn, arrived}, return_when=asyncio.FIRST_COMPLETED)
             for k, inner in enumerate(step.during, 1):
                 await self.step(inner, f"{number}.{k}")
         finally:
             arrived.cancel()
-            await observer.release(mark)
+            await probe.release(mark)
             exchange = await turn
         return exchange
 
-    async def _turn(self, step: Step, number: str, label: str, alone: bool) -> Exchange:  # noqa: FBT001
+    async def _turn(self, step: Step, number: str, label: str, alone: bool) -> Exchange:
         """One turn. A lone turn waits out a 409 where the target rejects turns of a busy session."""
         label = str(step.params.get("returns", label))
         content = self._content(step, label)
@@ -121,17 +124,19 @@ class Dialogue:
             await asyncio.sleep(_BUSY_WAIT)
             exchange = await self._exchange(step, number, request, label)
         await self._verify_compression(step, before)
+        if "model" in step.params:
+            await observer(self.stage).script(self.speech.mark(label), Script())
         return exchange
 
-    async def _exchange(self, step: Step, number: str, request: Any, label: str) -> Exchange:  # noqa: ANN401
+    async def _exchange(self, step: Step, number: str, request: Any, label: str) -> Exchange:
         at = time.monotonic() - self._started
         answer = await self.stage.transport.send(request)
         reading = read(step.verb, answer, hung_up=request.hang_up) if answer.accepted and step.verb in _TURNS else None
-        mark = self._marks.get(label, "")
+        mark = self.speech.mark(label) if label else ""
         exchange = Exchange(step, number, step.verb, principal_of(step), request, answer, at, label, mark, reading)
         self.exchanges.append(exchange)
         if label and reading is not None:
-            self._said[label] = exchange
+            self.speech.answered(label, reading)
         if mark and not answer.accepted:
             self.failed_marks.add(mark)
         return exchange
@@ -139,67 +144,20 @@ class Dialogue:
     async def _send(self, step: Step, number: str) -> Exchange:
         return await self._exchange(step, number, plain_request(self.stage, self.names, step), "")
 
-    # What is said
-
-    def mark(self, label: str) -> str:
-        if label not in self._marks:
-            self._marks[label] = new_mark()
-            self.stage.labels[self._marks[label]] = label
-        return self._marks[label]
-
-    def system_mark(self, words: str) -> str:
-        return self._system_marks.setdefault(words, new_mark())
-
-    def label(self, mark: str) -> str:
-        """The label of a mark, for people: ours by its name, another scenario's as such."""
-        if mark in self._marks.values():
-            return self.stage.labels[mark]
-        return f"another's {self.stage.labels[mark]}" if mark in self.stage.labels else f"unknown turn {mark}"
-
-    def system_label(self, mark: str) -> str:
-        return next((words for words, ours in self._system_marks.items() if ours == mark), f"unknown prompt {mark}")
-
     def _content(self, step: Step, label: str) -> dict[str, object]:
-        params: Mapping[str, Any] = step.params
-        if "messages" in params:
-            return {"messages": self.names.fill(params["messages"])}
+        """What a turn says: verbatim messages, an input, or the messages of its label."""
+        if "messages" in step.params:
+            return {"messages": self.names.fill(step.params["messages"])}
         if step.verb == "respond":
-            return {"input": self._user_text(label)}
-        system = [{"role": "system", "content": self._system_text(params["system"])}] if "system" in params else []
-        history = [message for past in params.get("history", []) for message in self._past(past)]
-        new = self._returned(label) if "returns" in params else [self._user(label)]
-        return {"messages": [*system, *history, *new]}
-
-    def _user_text(self, label: str) -> str:
-        return user_text(self.mark(label), label)
-
-    def _user(self, label: str) -> dict[str, object]:
-        return {"role": "user", "content": self._user_text(label)}
-
-    def _system_text(self, words: str) -> str:
-        return system_text(self.system_mark(words), words)
-
-    def _past(self, label: str) -> list[dict[str, object]]:
-        """A turn in the request's own history: with its real answer where it was said, with a made-up one where not."""
-        said = self._said.get(label)
-        text = said.reading.text if said is not None and said.reading is not None else answer_text(self.mark(label), 0)
-        return [self._user(label), {"role": "assistant", "content": text}]
-
-    def _returned(self, label: str) -> list[dict[str, object]]:
-        """The turn with the client's tool calls that it got, and their results."""
-        said = self._said.get(label)
-        calls = list(said.reading.tool_calls) if said is not None and said.reading is not None else []
-        if not calls:
-            raise Untested(f"the model called no tool of the client's in the turn {label}")
-        results = [{"role": "tool", "tool_call_id": call.get("id"), "content": "found"} for call in calls]
-        return [self._user(label), {"role": "assistant", "content": None, "tool_calls": calls}, *results]
+            return {"input": self.speech.user_text(label)}
+        return {"messages": self.speech.messages(step.params, label)}
 
     # What the model does and saw
 
     async def _script(self, step: Step, label: str) -> None:
         model = step.params.get("model")
         if model is not None:
-            await self._observer().script(self.mark(label), self._as_script(model))
+            await observer(self.stage).script(self.speech.mark(label), self._as_script(model))
 
     def _as_script(self, model: object) -> Script:
         profile = self.stage.target.profile
@@ -223,53 +181,12 @@ class Dialogue:
     async def view(self, exchange: Exchange) -> View:
         """What the model saw in the call whose answer the client got."""
         if exchange.view is None:
-            exchange.view = await self._find_view(exchange)
-            exchange.seen = tuple(turns(exchange.view, self.label, failed=frozenset(self.failed_marks)))
+            exchange.view = await find_view(self.stage, exchange)
+            exchange.seen = tuple(turns(exchange.view, self.speech.label, failed=frozenset(self.failed_marks)))
         return exchange.view
 
-    async def _find_view(self, exchange: Exchange) -> View:
-        observed = self.stage.target.observed
-        if observed == "nothing":
-            raise Untested("what the model saw cannot be observed: the answers do not come from the probe model")
-        text = exchange.reading.text if exchange.reading is not None else ""
-        answered = answer_mark(text, exchange.mark)
-        if answered is None:
-            raise Unmet("an answer of the model", text[:200] or "no text")
-        if observed == "answers":
-            return self._reported_view(answered.saw)
-        call = await self._observer().call(answered.call)
-        if call is None:
-            raise Unmet("an answer of the model", f"an answer that the model never gave: {text[:200]}")
-        sightings = tuple(marks_in(call.messages))
-        summaries = [sighting.call for sighting in sightings if sighting.kind == "summary"]
-        return View(sightings, await self._summarised(summaries), call.messages)
-
-    def _reported_view(self, saw: str | None) -> View:
-        if saw is None:
-            raise Untested("the model did not say what it saw")
-        sightings = tuple(saw_list(saw))
-        covered = frozenset(mark for sighting in sightings for mark in sighting.covers)
-        return View(sightings, covered)
-
-    async def _summarised(self, numbers: Sequence[int], known: frozenset[int] = frozenset()) -> frozenset[str]:
-        """The user marks that summaries cover, through earlier summaries too."""
-        marks: set[str] = set()
-        for number in (number for number in numbers if number not in known):
-            call = await self._observer().call(number)
-            sightings = marks_in(call.messages) if call is not None else []
-            marks |= {sighting.mark for sighting in sightings if sighting.kind == "user"}
-            earlier = [sighting.call for sighting in sightings if sighting.kind == "summary"]
-            marks |= await self._summarised(earlier, known | {number})
-        return frozenset(marks)
-
-    def _observer(self) -> Any:  # noqa: ANN401
-        if self.stage.observer is None:
-            raise Untested("the probe model is not attached")
-        return self.stage.observer
-
     async def times_asked(self, label: str) -> int:
-        mark = self.mark(label)
-        return sum(call.newest == mark and call.last and not call.summary for call in await self._observer().calls(frozenset({mark})))
+        return await times_asked(self.stage, self.speech.mark(label))
 
     # Controls
 
@@ -310,17 +227,13 @@ class Dialogue:
         if not step.params.get("compress"):
             return 0
         session = self._session_of(step)
-        before = await self._summary_calls()
+        before = await summary_calls(self.stage, self.speech.marks)
         await self.stage.controls.compress(session, self._key(principal_of(step)))
         return before
 
     async def _verify_compression(self, step: Step, before: int) -> None:
-        if step.params.get("compress") and await self._summary_calls() <= before:
+        if step.params.get("compress") and await summary_calls(self.stage, self.speech.marks) <= before:
             raise Untested("the target did not compress: the model got no summarising call")
-
-    async def _summary_calls(self) -> int:
-        calls = await self._observer().calls(frozenset(self._marks.values()))
-        return sum(call.summary for call in calls)
 
     def _session_of(self, step: Step) -> str:
         """The session that a turn goes to: the one it names, or the one that the target told last."""
@@ -330,3 +243,7 @@ class Dialogue:
         if not told:
             raise Untested("the session to compress is not known: the target tells none")
         return told[0]
+
+
+async def _arrival(probe: Observer, mark: str) -> None:
+    await probe.arrived(mark)

@@ -53,7 +53,7 @@ _LOOKS = ("collectonly", "markers", "showfixtures", "show_fixtures_per_test", "c
 
 
 def _before_end_of_options(own: Sequence[str], last: Sequence[str]) -> list[str]:
-    """The last -n counts; behind `--` it would be no option."""
+    """Put options last, so that they count; behind `--` they would be none."""
     end = own.index("--") if "--" in own else len(own)
     return [*own[:end], *last, *own[end:]]
 

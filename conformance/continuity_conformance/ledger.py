@@ -52,7 +52,7 @@ class Ledger:
         self._selected = frozenset(ids)
 
     def add(self, result: Result) -> None:
-        """The first word counts: what was reported on the terminal is what is written."""
+        """Book a result. The first word counts: what was reported on the terminal is what is written."""
         self._results.setdefault(result.id, result)
 
     def result(self, requirement_id: str) -> Result | None:
@@ -94,17 +94,17 @@ class Ledger:
 
 
 def undecided(requirement: Requirement, verdict: Verdict, reason: str) -> Result:
-    """A result that no scenario stands behind."""
+    """Make a result that no scenario stands behind."""
     return Result(requirement.id, requirement.area, requirement.level, requirement.text, verdict, 0.0, reason)
 
 
 def by_review(requirement: Requirement) -> Result:
-    """What only a person can answer is never counted as passed."""
-    return undecided(requirement, Verdict.NOT_TESTED, f"by review: {requirement.manual}")
+    """Leave the question to a person: what nobody ran is never counted as passed."""
+    return undecided(requirement, Verdict.NOT_TESTED, f"a reviewer answers: {requirement.manual}")
 
 
 def _unseen(target: str) -> TargetFacts:
-    """What can be said about a target that nobody has spoken to yet. A password in the URL is not repeated."""
+    """Say what is known of a target that nobody has spoken to yet. A password in the URL is not repeated."""
     parts = urlsplit(target)
     if not parts.scheme:
         return TargetFacts(target, "", "", {}, (), "nothing")

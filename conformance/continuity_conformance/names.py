@@ -36,7 +36,7 @@ class Names:
         return copy.deepcopy(self)
 
     def become(self, other: "Names") -> None:
-        self._bound = other._bound
+        self._bound = other._bound  # noqa: SLF001 - of its own kind
 
     def fill(self, value: object, kind: str = "note", principal: str = "alice") -> object:
         """A value as it is sent: names are replaced, and unknown ones get a fresh value of this kind."""

@@ -137,15 +137,17 @@ class Probe:
 
     def app(self) -> web.Application:
         app = web.Application(client_max_size=64 * 1024 * 1024)
-        app.add_routes([
-            web.post("/v1/chat/completions", self._complete),
-            web.get("/v1/models", self._models),
-            web.get("/probe/calls", self._log),
-            web.get("/probe/calls/{number}", self._one),
-            web.put("/probe/scripts/{mark}", self._take_script),
-            web.get("/probe/arrived/{mark}", self._tell_arrived),
-            web.post("/probe/release/{mark}", self._take_release),
-        ])
+        app.add_routes(
+            [
+                web.post("/v1/chat/completions", self._complete),
+                web.get("/v1/models", self._models),
+                web.get("/probe/calls", self._log),
+                web.get("/probe/calls/{number}", self._one),
+                web.put("/probe/scripts/{mark}", self._take_script),
+                web.get("/probe/arrived/{mark}", self._tell_arrived),
+                web.post("/probe/release/{mark}", self._take_release),
+            ]
+        )
         return app
 
     async def _complete(self, request: web.Request) -> web.StreamResponse:
@@ -153,7 +155,12 @@ class Probe:
         call = self.record(body.get("messages") or [])
         reply = await self.reply(call)
         if reply.failed:
-            error = {"message": "The probe model fails in this turn.", "type": "server_error", "param": None, "code": None}
+            error = {
+                "message": "The probe model fails in this turn.",
+                "type": "server_error",
+                "param": None,
+                "code": None,
+            }
             return web.json_response({"error": error}, status=500)
         if not body.get("stream"):
             return web.json_response(reply.completion())
@@ -256,7 +263,8 @@ def serve(port: int) -> None:
 
     async def forever() -> None:
         async with listening(Probe(), port) as url:
-            print(f"The probe model listens on {url}; its log is at {url.removesuffix('/v1')}/probe/calls", flush=True)
+            log = f"{url.removesuffix('/v1')}/probe/calls"
+            print(f"The probe model listens on {url}; its log is at {log}", flush=True)  # noqa: T201 - a command's output
             await asyncio.Event().wait()
 
     asyncio.run(forever())

@@ -15,15 +15,17 @@ from continuity_conformance.errors import UsageError
 from continuity_spec import load_checked
 
 DEFAULT_HEADER: Final = "X-Hermes-Session-Id"
-DEFAULT_OPTIONS: Final[Mapping[str, str]] = MappingProxyType({
-    "derivation": "content-v1",
-    "compaction": "rotate",
-    "echo": "tip",
-    "degraded": "answer",
-    "turns": "serialize",
-    "environment": "shared",
-    "tells": "header",
-})
+DEFAULT_OPTIONS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "derivation": "content-v1",
+        "compaction": "rotate",
+        "echo": "tip",
+        "degraded": "answer",
+        "turns": "serialize",
+        "environment": "shared",
+        "tells": "header",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +99,9 @@ def load_profile(path: Path) -> Profile:
         limits=limits,
         process=_process(data["process"], path) if "process" in data else None,
         token=_from_environment(controls.get("token", ""), path),
-        http_controls={name: how["http"] for name, how in controls.items() if isinstance(how, Mapping) and "http" in how},
+        http_controls={
+            name: how["http"] for name, how in controls.items() if isinstance(how, Mapping) and "http" in how
+        },
         probe=data.get("probe", ""),
         origin=data.get("origin", Profile.__dataclass_fields__["origin"].default),
         headers={name: _from_environment(value, path) for name, value in data.get("headers", {}).items()},

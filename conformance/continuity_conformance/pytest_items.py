@@ -45,7 +45,7 @@ class ResultText(TerminalRepr):
 class Suite(pytest.Directory):
     """The installed suite. Its files are the spec's, not those of its folder."""
 
-    def __init__(self, requirements: Sequence[Requirement], decide: Decide, **kw: Any) -> None:  # noqa: ANN401 # pytest's
+    def __init__(self, requirements: Sequence[Requirement], decide: Decide, **kw: Any) -> None:  # pytest's
         super().__init__(**kw)
         self._requirements = requirements
         self._decide = decide
@@ -60,7 +60,7 @@ class Suite(pytest.Directory):
 
 
 class RequirementFile(pytest.File):
-    def __init__(self, requirements: Sequence[Requirement], decide: Decide, **kw: Any) -> None:  # noqa: ANN401 # pytest's
+    def __init__(self, requirements: Sequence[Requirement], decide: Decide, **kw: Any) -> None:  # pytest's
         super().__init__(**kw)
         self._requirements = requirements
         self._decide = decide
@@ -75,7 +75,7 @@ class RequirementFile(pytest.File):
 class RequirementItem(pytest.Item):
     """One requirement. `result` is there once `setup` is over."""
 
-    def __init__(self, requirement: Requirement, decide: Decide, **kw: Any) -> None:  # noqa: ANN401 # pytest's
+    def __init__(self, requirement: Requirement, decide: Decide, **kw: Any) -> None:  # pytest's
         super().__init__(**kw)
         self.requirement = requirement
         self.result: Result | None = None
@@ -95,8 +95,11 @@ class RequirementItem(pytest.Item):
         return file_of(self.requirement), self.requirement.place.line
 
     @property
-    def disturbing(self) -> bool:
-        return any(scenario.disturbing for scenario in self.requirement.scenarios)
+    def place_in_run(self) -> int:
+        """When it is decided: calm scenarios, then disturbing ones, then what holds on every answer of the run."""
+        if self.requirement.always is not None:
+            return 2
+        return int(any(scenario.disturbing for scenario in self.requirement.scenarios))
 
     def setup(self) -> None:
         self.result = self._decide(self.requirement)
@@ -110,7 +113,7 @@ class RequirementItem(pytest.Item):
         if self.result.verdict is not Verdict.PASS:
             pytest.skip(self.result.reason or self.result.verdict.spoken)
 
-    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:  # noqa: ANN401 # pytest's
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:  # pytest's
         if isinstance(excinfo.value, NotPassed):
             return ResultText(excinfo.value.result, *self.place)
         return super().repr_failure(excinfo, style)

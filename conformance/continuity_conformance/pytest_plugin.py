@@ -152,7 +152,7 @@ def _owner_of_target(config: pytest.Config, parser: pytest.Parser) -> str:
 
 
 def _conftests(config: pytest.Config) -> Iterator[Path]:
-    """The conftest files that pytest would load at the start. Only read: one of them may raise when it is imported."""
+    """Find the conftest files that pytest would load at the start. They are only read: one may raise when imported."""
     here = config.invocation_params.dir
     named = [here / str(word).partition("::")[0] for word in config.known_args_namespace.file_or_dir]
     folders = [here, config.rootpath, *(here / path for path in config.getini("testpaths")), *named]

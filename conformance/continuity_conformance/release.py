@@ -15,7 +15,7 @@ class ReleasedSpec:
 
 
 def newest() -> ReleasedSpec:
-    """The newest release of the bundled spec. Raises KitError where the installed files are damaged."""
+    """Load the newest release of the bundled spec. Raises KitError where the installed files are damaged."""
     try:
         spec = load()
     except SpecError as trouble:

@@ -1,6 +1,7 @@
 """The probe model in another process (`continuity model`), through its log on HTTP."""
 
 from dataclasses import asdict
+from typing import Self
 
 import aiohttp
 
@@ -15,14 +16,16 @@ class RemoteProbe:
         self._url = f"{url.rstrip('/').removesuffix('/v1')}/probe"
         self._session: aiohttp.ClientSession
 
-    async def __aenter__(self) -> "RemoteProbe":
+    async def __aenter__(self) -> Self:
         self._session = aiohttp.ClientSession(raise_for_status=True)
         try:
             await self.calls(frozenset())
         except (aiohttp.ClientError, OSError):
             await self._session.close()
             raise UnreachableError(
-                "The probe model of the profile does not answer.", where=self._url, do="Start it with `continuity model --port N`."
+                "The probe model of the profile does not answer.",
+                where=self._url,
+                do="Start it with `continuity model --port N`.",
             ) from None
         return self
 

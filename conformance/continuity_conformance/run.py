@@ -59,7 +59,12 @@ class Run:
         stage = self._runner.stage
         target = stage.target
         return TargetFacts(
-            self._profile.name, stage.server.url, target.header, dict(target.options), tuple(sorted(target.offers)), target.observed
+            self._profile.name,
+            stage.server.url,
+            target.header,
+            dict(target.options),
+            tuple(sorted(target.offers)),
+            target.observed,
         )
 
     def result(self, requirement_id: str) -> Result:
@@ -110,9 +115,14 @@ class Run:
         assert runner is not None
         calm_done = asyncio.Event()
         played = [requirement for requirement in self._requirements if requirement.how in {"scenario", "check"}]
-        disturbing = [requirement for requirement in played if any(scenario.disturbing for scenario in requirement.scenarios)]
+        disturbing = [
+            requirement for requirement in played if any(scenario.disturbing for scenario in requirement.scenarios)
+        ]
         calm = [requirement for requirement in played if requirement not in disturbing]
-        tasks = [asyncio.create_task(self._decide(requirement, runner.play(requirement, calm_done))) for requirement in disturbing]
+        tasks = [
+            asyncio.create_task(self._decide(requirement, runner.play(requirement, calm_done)))
+            for requirement in disturbing
+        ]
         await asyncio.gather(*(self._decide(requirement, runner.play(requirement, calm_done)) for requirement in calm))
         calm_done.set()
         await asyncio.gather(*tasks)
@@ -134,12 +144,23 @@ class Run:
 
 def _manual(requirement: Requirement) -> Result:
     reason = f"a reviewer answers: {requirement.manual}"
-    return Result(requirement.id, requirement.area, requirement.level, requirement.text, Verdict.NOT_TESTED, 0.0, reason)
+    return Result(
+        requirement.id, requirement.area, requirement.level, requirement.text, Verdict.NOT_TESTED, 0.0, reason
+    )
 
 
 def _erroneous(requirement: Requirement, reason: str) -> Result:
     evidence = (Evidence("", "", Verdict.ERROR, reason),)
-    return Result(requirement.id, requirement.area, requirement.level, requirement.text, Verdict.ERROR, 0.0, reason, evidence=evidence)
+    return Result(
+        requirement.id,
+        requirement.area,
+        requirement.level,
+        requirement.text,
+        Verdict.ERROR,
+        0.0,
+        reason,
+        evidence=evidence,
+    )
 
 
 def reach(target: str | None, profile: Path | None) -> None:

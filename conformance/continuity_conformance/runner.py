@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from continuity_conformance.applicability import hindrance
 from continuity_conformance.calibration import assumed, calibrate
@@ -18,22 +19,22 @@ from continuity_conformance.checks import CHECKS
 from continuity_conformance.controls import Controls
 from continuity_conformance.dialogue import Dialogue
 from continuity_conformance.errors import ContinuityError, UnreachableError
-from continuity_conformance.expectations import Judge
+from continuity_conformance.evidence import Redactor, as_evidence, failure_text
 from continuity_conformance.failure import Unmet, Untested
+from continuity_conformance.judge import Judge, is_status
+from continuity_conformance.pool import Pool
 from continuity_conformance.probe import Probe, listening
 from continuity_conformance.profile import Profile
 from continuity_conformance.remote_probe import RemoteProbe
 from continuity_conformance.servers import Server, start_server
 from continuity_conformance.stage import Observer, Stage
-from continuity_conformance.evidence import Redactor, as_evidence, failure_text
 from continuity_conformance.transport import Transport
 from continuity_conformance.verdicts import Evidence, Result, Verdict, worst
-from continuity_spec import Requirement, Scenario, Step
+from continuity_spec import Requirement, Scenario
 from continuity_spec.contract import Contract
 from continuity_spec.derivation import derive, salted
 
-_SERVERS_AT_ONCE: Final = 3
-_ALONE: Final = 1
+_DISTURBED_AT_ONCE: Final = 3
 Play = Callable[[Dialogue], Awaitable[None]]
 
 
@@ -56,7 +57,8 @@ class Runner:
         self._labels: dict[str, str] = {}
         self._played: list[Played] = []
         self._calm = asyncio.Semaphore(profile.limits.parallel)
-        self._disturbing = asyncio.Semaphore(_SERVERS_AT_ONCE if profile.process else _ALONE)
+        self._alone = asyncio.Lock()
+        self._pool = Pool(self._server, _DISTURBED_AT_ONCE) if profile.process else None
         self._redactor = Redactor(profile.secrets)
         self.stage: Stage
 
@@ -84,13 +86,17 @@ class Runner:
     async def play(self, requirement: Requirement, calm_done: asyncio.Event) -> Result:
         """The result of a requirement that is checked by scenarios or by a Python check."""
         started = time.monotonic()
-        outcomes = await asyncio.gather(*(self._scenario(requirement, scenario, calm_done) for scenario in _scenarios(requirement)))
-        return self._result(requirement, [evidence for outcome in outcomes for evidence in outcome], time.monotonic() - started)
+        outcomes = await asyncio.gather(
+            *(self._scenario(requirement, scenario, calm_done) for scenario in _scenarios(requirement))
+        )
+        return self._result(
+            requirement, [evidence for outcome in outcomes for evidence in outcome], time.monotonic() - started
+        )
 
     async def judge_always(self, requirement: Requirement) -> Result:
         """The result of an `always` entry, from everything that was played. It passes on answers of dialogues that passed."""
         assert requirement.always is not None
-        reason = hindrance(self.stage, requirement.when, requirement.needs, frozenset(), frozenset(), acts=False)
+        reason = hindrance(self.stage, _without_steps(requirement))
         if reason is not None:
             return self._result(requirement, [Evidence("", "", reason[0], reason[1])], 0.0)
         evidence = [one for played in self._played for one in await self._always(requirement, played)]
@@ -105,10 +111,20 @@ class Runner:
         found: list[Evidence] = []
         for exchange in played.dialogue.exchanges:
             streamed = always.streamed is None or always.streamed == exchange.answer.streamed
-            if exchange.verb not in always.after or not streamed or not _answered(always.answered, exchange.answer.status):
+            if (
+                exchange.verb not in always.after
+                or not streamed
+                or not _answered(always.answered, exchange.answer.status)
+            ):
                 continue
             step = replace(exchange.step, expect=expect, at_once=1)
-            outcome = await self._outcome(requirement, played.evidence.scenario, "", played.dialogue, Judge(played.dialogue, step, exchange.number, [exchange]).judge())
+            outcome = await self._outcome(
+                requirement,
+                played.evidence.scenario,
+                "",
+                played.dialogue,
+                Judge(played.dialogue, step, exchange.number, [exchange]).judge(),
+            )
             shown = replace(outcome, exchanges=(as_evidence(exchange, self._redactor),))
             proves = outcome.outcome is Verdict.FAIL or played.evidence.outcome is Verdict.PASS
             found.append(shown if proves else replace(shown, outcome=Verdict.NOT_TESTED))
@@ -117,14 +133,13 @@ class Runner:
     # Scenarios
 
     async def _scenario(self, requirement: Requirement, scenario: Scenario, calm_done: asyncio.Event) -> list[Evidence]:
-        acts = scenario.uses_model
-        reason = hindrance(self.stage, scenario.when, scenario.needs, scenario.controls, scenario.principals, acts=acts)
+        reason = hindrance(self.stage, scenario)
         if reason is not None:
             return [Evidence(scenario.name, "", *reason)]
-        plays = [(example, self._steps(requirement, scenario)) for example in self._examples(requirement, scenario)]
+        plays = [(example, self._steps(requirement, scenario)) for example in self._examples(scenario)]
         plays *= scenario.copies
         if scenario.disturbing:
-            return [await self._disturb(requirement, scenario, *play, calm_done) for play in plays]
+            return await asyncio.gather(*(self._disturb(requirement, scenario, *play, calm_done) for play in plays))
         return _fewest(await asyncio.gather(*(self._play_calm(requirement, scenario, *play) for play in plays)))
 
     def _steps(self, requirement: Requirement, scenario: Scenario) -> Play:
@@ -132,7 +147,7 @@ class Runner:
             return CHECKS[requirement.check]
         return lambda dialogue: dialogue.play(scenario.steps)
 
-    def _examples(self, requirement: Requirement, scenario: Scenario) -> Sequence[Mapping[str, Any]]:
+    def _examples(self, scenario: Scenario) -> Sequence[Mapping[str, Any]]:
         """On a target that has lived, the openings of vectors are salted and the kit derives the id itself."""
         examples: Sequence[Mapping[str, Any]] = scenario.examples or ({},)
         if scenario.vectors is None or not self.stage.server.lived:
@@ -140,26 +155,34 @@ class Runner:
         salt, version = secrets.token_hex(8), self.stage.target.options["derivation"]
         return [_salted(example, salt, version) if "messages" in example else example for example in examples]
 
-    async def _play_calm(self, requirement: Requirement, scenario: Scenario, example: Mapping[str, Any], play: Play) -> Evidence:
+    async def _play_calm(
+        self, requirement: Requirement, scenario: Scenario, example: Mapping[str, Any], play: Play
+    ) -> Evidence:
         async with self._calm:
             return await self._play(requirement, scenario, example, play, self.stage)
 
-    async def _disturb(self, requirement: Requirement, scenario: Scenario, example: Mapping[str, Any], play: Play, calm_done: asyncio.Event) -> Evidence:
-        if self._profile.process is None:
+    async def _disturb(
+        self,
+        requirement: Requirement,
+        scenario: Scenario,
+        example: Mapping[str, Any],
+        play: Play,
+        calm_done: asyncio.Event,
+    ) -> Evidence:
+        """Alone: on a server of its own, or on the only one when the calm scenarios are done."""
+        if self._pool is None:
             await calm_done.wait()
-        async with self._disturbing:
-            if self._profile.process is None:
+            async with self._alone:
                 return await self._play(requirement, scenario, example, play, self.stage)
-            try:
-                server = await self._server()
-            except ContinuityError as trouble:
-                return Evidence(scenario.name, "", Verdict.ERROR, str(trouble))
-            try:
+        try:
+            async with self._pool.lease() as server:
                 return await self._play(requirement, scenario, example, play, self._stage(server, self.stage))
-            finally:
-                await server.stop()
+        except ContinuityError as trouble:
+            return Evidence(scenario.name, "", Verdict.ERROR, str(trouble))
 
-    async def _play(self, requirement: Requirement, scenario: Scenario, example: Mapping[str, Any], play: Play, stage: Stage) -> Evidence:
+    async def _play(
+        self, requirement: Requirement, scenario: Scenario, example: Mapping[str, Any], play: Play, stage: Stage
+    ) -> Evidence:
         dialogue = Dialogue(stage, example)
         title = str(example.get("description", ""))
         try:
@@ -169,7 +192,9 @@ class Runner:
         self._played.append(Played(dialogue, evidence))
         return evidence
 
-    async def _outcome(self, requirement: Requirement, scenario: str, example: str, dialogue: Dialogue, playing: Awaitable[None]) -> Evidence:
+    async def _outcome(
+        self, requirement: Requirement, scenario: str, example: str, dialogue: Dialogue, playing: Awaitable[None]
+    ) -> Evidence:
         """Play, and tell how it ended."""
         unmet: Unmet | None = None
         verdict, reason = Verdict.PASS, ""
@@ -177,7 +202,9 @@ class Runner:
             await playing
         except Unmet as trouble:
             unmet, verdict = trouble, Verdict.FAIL
-            reason = f"step {trouble.number}, {trouble.expectation}: expected {trouble.expected}, actual {trouble.actual}"
+            reason = (
+                f"step {trouble.number}, {trouble.expectation}: expected {trouble.expected}, actual {trouble.actual}"
+            )
         except Untested as trouble:
             verdict, reason = Verdict.NOT_TESTED, str(trouble)
         except ContinuityError as trouble:
@@ -190,7 +217,18 @@ class Runner:
             return Evidence(scenario, example, verdict, told, exchanges=exchanges)
         title = " · ".join(part for part in (scenario, example) if part)
         text = self._redactor.text(failure_text(requirement, title, unmet, exchanges, self._target_name))
-        return Evidence(scenario, example, verdict, told, f"{unmet.number} {unmet.step}".strip(), unmet.expectation, self._redactor.text(unmet.expected), self._redactor.text(unmet.actual), text, exchanges)
+        return Evidence(
+            scenario,
+            example,
+            verdict,
+            told,
+            f"{unmet.number} {unmet.step}".strip(),
+            unmet.expectation,
+            self._redactor.text(unmet.expected),
+            self._redactor.text(unmet.actual),
+            text,
+            exchanges,
+        )
 
     def _result(self, requirement: Requirement, evidence: Sequence[Evidence], seconds: float) -> Result:
         verdict = worst(one.outcome for one in evidence)
@@ -217,7 +255,15 @@ class Runner:
     def _stage(self, server: Server, like: Stage | None = None) -> Stage:
         target = like.target if like else assumed(self._profile)
         controls = Controls(server, self._transport, has_api=target.has_api)
-        return Stage(target, server, self._transport, controls, self._observer, like.contract if like else Contract(target.header), self._labels)
+        return Stage(
+            target,
+            server,
+            self._transport,
+            controls,
+            self._observer,
+            like.contract if like else Contract(target.header),
+            self._labels,
+        )
 
     async def _must_answer(self) -> None:
         await must_answer(self.stage.server.url)
@@ -225,8 +271,6 @@ class Runner:
 
 async def must_answer(url: str) -> None:
     """A closed port is told in one line, at once."""
-    from urllib.parse import urlsplit  # noqa: PLC0415
-
     address = urlsplit(url)
     port = address.port or (443 if address.scheme == "https" else 80)
     try:
@@ -235,7 +279,9 @@ async def must_answer(url: str) -> None:
         writer.close()
     except (OSError, TimeoutError) as trouble:
         said = str(trouble) or "no connection in 1.5 s"
-        raise UnreachableError(f"Nothing answers ({said}).", where=url, do="Start the target, or check the address.") from None
+        raise UnreachableError(
+            f"Nothing answers ({said}).", where=url, do="Start the target, or check the address."
+        ) from None
 
 
 async def _left(dialogue: Dialogue) -> None:
@@ -249,7 +295,11 @@ def _scenarios(requirement: Requirement) -> tuple[Scenario, ...]:
     """A Python check plays like a scenario without steps."""
     if requirement.check is None:
         return requirement.scenarios
-    return (Scenario("", (), requirement.when, requirement.needs, (), None, 1),)
+    return (_without_steps(requirement),)
+
+
+def _without_steps(requirement: Requirement) -> Scenario:
+    return Scenario("", (), requirement.when, requirement.needs, (), None, 1)
 
 
 def _salted(example: Mapping[str, Any], salt: str, version: str) -> dict[str, Any]:
@@ -258,8 +308,6 @@ def _salted(example: Mapping[str, Any], salt: str, version: str) -> dict[str, An
 
 
 def _answered(wanted: object, status: int) -> bool:
-    from continuity_conformance.expectations import is_status  # noqa: PLC0415
-
     return any(is_status(status, one) for one in (wanted if isinstance(wanted, list | tuple) else [wanted]))
 
 

@@ -12,7 +12,7 @@ from continuity_spec.errors import suggestion
 
 
 def file_of(requirement: Requirement) -> str:
-    """The name of the file that the requirement is written in: the first half of its node id."""
+    """Name the file that the requirement is written in: the first half of its node id."""
     return PurePath(requirement.place.file).name
 
 
@@ -21,7 +21,7 @@ def node_id(requirement: Requirement) -> str:
 
 
 def select(words: Sequence[str], requirements: Iterable[Requirement]) -> frozenset[str]:
-    """The ids that the words name. Raises UsageError for a word that names none, with the nearest one that does."""
+    """Find the ids that the words name. Raises UsageError for a word that names none, with the nearest one that does."""
     known: dict[str, set[str]] = {}
     for requirement in requirements:
         for name in (requirement.id, requirement.area, file_of(requirement)):

@@ -75,7 +75,9 @@ class StartedProcess:
                 start_new_session=True,
             )
         except OSError as trouble:
-            raise KitError(f"The target cannot be started: {trouble}.", where=command[0], do="Check process.start.") from None
+            raise KitError(
+                f"The target cannot be started: {trouble}.", where=command[0], do="Check process.start."
+            ) from None
         self._reader = asyncio.create_task(self._read_output(self._running))
         await self._ready(command)
 
@@ -93,7 +95,9 @@ class StartedProcess:
 
     def _filled(self, word: str) -> str:
         return (
-            word.replace("{port}", str(self._port)).replace("{folder}", self._folder.name).replace("{probe}", self._probe_url)
+            word.replace("{port}", str(self._port))
+            .replace("{folder}", self._folder.name)
+            .replace("{probe}", self._probe_url)
         )
 
     async def _end(self, how: signal.Signals) -> None:
@@ -108,7 +112,7 @@ class StartedProcess:
             _signal_group(running.pid, signal.SIGKILL)
             await running.wait()
         if self._reader is not None:
-            await self._reader
+            await asyncio.wait({self._reader})
 
     async def _read_output(self, running: asyncio.subprocess.Process) -> None:
         """Keep the last lines, so that a target that does not come up can say why."""
@@ -126,7 +130,9 @@ class StartedProcess:
             where = f"{self.url}{self._process.ready}"
             said = "\n  ".join(self._last_lines)
             raise KitError(
-                f"The target did not become ready in {self._process.seconds:g} s.", where=where, do=f"It said:\n  {said}"
+                f"The target did not become ready in {self._process.seconds:g} s.",
+                where=where,
+                do=f"It said:\n  {said}",
             ) from None
 
     def _must_run(self, command: list[str]) -> None:
@@ -134,7 +140,9 @@ class StartedProcess:
         if self._running.returncode is not None:
             said = "\n  ".join(self._last_lines) or "nothing"
             raise KitError(
-                f"The target ended at once with code {self._running.returncode}.", where=command[0], do=f"It said:\n  {said}"
+                f"The target ended at once with code {self._running.returncode}.",
+                where=command[0],
+                do=f"It said:\n  {said}",
             )
 
 

@@ -68,8 +68,7 @@ class SuiteSession:
         if left_out:
             config.hook.pytest_deselected(items=left_out)
             items[:] = [item for item in items if item not in left_out]
-        # Disturbing ones start when all calm ones are done.
-        items.sort(key=lambda item: isinstance(item, RequirementItem) and item.disturbing)
+        items.sort(key=lambda item: item.place_in_run if isinstance(item, RequirementItem) else 0)
 
     # How it runs
 
@@ -86,8 +85,8 @@ class SuiteSession:
         if not requirements:
             return True
         settings = self._ledger.settings
-        self._run = Run(settings.target, settings.profile, requirements)
         try:
+            self._run = Run(settings.target, settings.profile, requirements)
             self._run.open()
         except ContinuityError as error:
             self.error = error
@@ -154,7 +153,13 @@ class SuiteSession:
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         if session.config.option.collectonly:
             return
-        self._close_run()
+        try:
+            self._close_run()
+        finally:
+            self._settle(session, exitstatus)
+
+    def _settle(self, session: pytest.Session, exitstatus: int) -> None:
+        """Judge and write, whatever happened before."""
         if exitstatus == pytest.ExitCode.INTERNAL_ERROR and self.error is None:
             self.error = KitError("pytest ended with an internal error (above).", do="Please report it.")
         self.outcome = self._ledger.close() if self.error is None else self._ledger.give_up(self.error)
@@ -194,13 +199,13 @@ class SuiteSession:
             terminalreporter.line(line)
 
     def pytest_unconfigure(self) -> None:
-        """The last word: one line about what went wrong with the kit or the set-up."""
+        """Say last, in one line, what went wrong with the kit or the set-up."""
         if self.error is not None:
             sys.stderr.write(f"continuity: {self.error}\n")
 
 
 def _requirement_id(report: pytest.TestReport) -> str:
-    """The requirement that a report is about; empty for a foreign item."""
+    """Name the requirement that a report is about; empty for a foreign item."""
     return next((str(value) for name, value in report.user_properties if name == "requirement"), "")
 
 

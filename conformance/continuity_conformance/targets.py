@@ -42,12 +42,17 @@ def _named(name: str, profile: Path | None) -> Profile:
         if given.process is not None and name in {given.name, BUNDLED}:
             return given
         raise UsageError(
-            "A target that is started by name has a profile of its own.", where=str(profile), do="Give a URL with --target, or add `process:`."
+            "A target that is started by name has a profile of its own.",
+            where=str(profile),
+            do="Give a URL with --target, or add `process:`.",
         )
     points = {point.name: point for point in entry_points(group=GROUP)}
     if name not in points:
         hint = suggestion(name, points) or f"Known names: {', '.join(sorted(points))}."
-        raise UsageError(f'There is no target "{name}".', do=f"{hint} A running server is given by its URL: http://127.0.0.1:8000".strip())
+        raise UsageError(
+            f'There is no target "{name}".',
+            do=f"{hint} A running server is given by its URL: http://127.0.0.1:8000".strip(),
+        )
     plugin: TargetPlugin = points[name].load()()
     return plugin.profile()
 
@@ -55,7 +60,11 @@ def _named(name: str, profile: Path | None) -> Profile:
 def _must_be_http(url: str) -> None:
     try:
         address = urlsplit(url)
-        usable = address.scheme in {"http", "https"} and bool(address.hostname) and (address.port is None or address.port > 0)
+        usable = (
+            address.scheme in {"http", "https"}
+            and bool(address.hostname)
+            and (address.port is None or address.port > 0)
+        )
     except ValueError:
         usable = False
     if not usable:

@@ -28,7 +28,7 @@ _DULL: Final = frozenset(
 
 
 def lines(result: Result) -> Iterator[str]:
-    """The requirement, its verdict, and each scenario as it went."""
+    """Tell the requirement, its verdict, and each scenario as it went."""
     yield f"{result.id} ({result.level}): {result.verdict.spoken}, {result.seconds:.2f} s"
     yield from (result.failure or _in_short(result)).splitlines()
     for each in result.evidence:

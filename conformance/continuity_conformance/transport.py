@@ -12,7 +12,7 @@ import socket
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, Self
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -82,7 +82,7 @@ class Transport:
         self._seconds = turn_seconds
         self._session: aiohttp.ClientSession | None = None
 
-    async def __aenter__(self) -> "Transport":
+    async def __aenter__(self) -> Self:
         connector = aiohttp.TCPConnector(limit=0, force_close=False)
         self._session = aiohttp.ClientSession(connector=connector, timeout=aiohttp.ClientTimeout(total=None))
         return self
@@ -108,11 +108,17 @@ class Transport:
     async def _send(self, request: Request) -> Answer:
         assert self._session is not None, "use the transport in its `async with` block"
         headers = CIMultiDict(request.headers)
-        data = None if request.body is None else json.dumps(request.body, ensure_ascii=False).encode("utf-8", "surrogatepass")
+        data = (
+            None
+            if request.body is None
+            else json.dumps(request.body, ensure_ascii=False).encode("utf-8", "surrogatepass")
+        )
         if data is not None:
             headers.setdefault("Content-Type", "application/json")
         url = URL(request.url, encoded=True)
-        async with self._session.request(request.method, url, headers=headers, data=data, allow_redirects=False) as response:
+        async with self._session.request(
+            request.method, url, headers=headers, data=data, allow_redirects=False
+        ) as response:
             return await _read(response, hang_up=request.hang_up)
 
 
@@ -143,7 +149,9 @@ def _decoded(head: Answer, raw: bytes, streamed: bool, error: str) -> Answer:
 def events(text: str) -> tuple[object, ...]:
     """The data of each server-sent event: parsed where it is JSON, else as it is."""
     blocks = re.split(r"\r?\n\r?\n", text)
-    data = ("\n".join(line[5:].lstrip(" ") for line in block.splitlines() if line.startswith("data:")) for block in blocks)
+    data = (
+        "\n".join(line[5:].lstrip(" ") for line in block.splitlines() if line.startswith("data:")) for block in blocks
+    )
     return tuple(item if (parsed := _json(item)) is None else parsed for item in data if item)
 
 

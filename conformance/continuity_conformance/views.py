@@ -49,9 +49,9 @@ def turns(view: View, label: Label, *, failed: frozenset[str] = frozenset()) -> 
 
 def _read(item: Sighting, following: Sighting | None, label: Label, failed: frozenset[str]) -> tuple[list[str], int]:
     """How one item reads, and how many items it takes up."""
-    name = label(item.mark)
     if item.kind == "text":
         return [], 1
+    name = label(item.mark)
     if item.kind == "answer":
         return [f"answer to {name} (no question)" + _as_role(item, "assistant")], 1
     if item.role != "user":
@@ -90,7 +90,9 @@ def unpaired(messages: Sequence[Mapping[str, object]]) -> list[str]:
 
 def _calls(message: Mapping[str, object]) -> list[str]:
     calls = message.get("tool_calls")
-    return [str(call.get("id", "")) for call in calls if isinstance(call, Mapping)] if isinstance(calls, Sequence) else []
+    return (
+        [str(call.get("id", "")) for call in calls if isinstance(call, Mapping)] if isinstance(calls, Sequence) else []
+    )
 
 
 def matches(pattern: Sequence[str], seen: Sequence[str], copies: Mapping[str, Sequence[str]]) -> bool:

@@ -24,8 +24,16 @@ def reference_profile(extra: tuple[str, ...] = (), options: Mapping[str, str] | 
     arguments = [f"--key={name}={key}" for name, key in keys.items()]
     arguments += [f"--option={name}={value}" for name, value in (options or {}).items()]
     start = (
-        sys.executable, "-m", "continuity_server", "--port={port}", "--db={folder}/continuity.db", "--model={probe}",
-        f"--controls={token}", f"--cors={ORIGIN}", *arguments, *extra,
+        sys.executable,
+        "-m",
+        "continuity_server",
+        "--port={port}",
+        "--db={folder}/continuity.db",
+        "--model={probe}",
+        f"--controls={token}",
+        f"--cors={ORIGIN}",
+        *arguments,
+        *extra,
     )
     return Profile(
         name="reference",

@@ -87,7 +87,7 @@ class Agent:
             raise
 
     def _told(self, place: Place, tip: str, before: str | None = None) -> Told:
-        """What is told of a session whose tip this is; `rotated_from` is the id that the client knew it by."""
+        """Tell the session whose tip this is; `rotated_from` is the id that the client knew it by."""
         session = self.rules.told_id(place.sent, place.root, tip)
         known = place.sent or before or session
         return Told(session, rotated_from=known if known != session else None)

@@ -15,7 +15,7 @@ SAMPLING: Final = (
 
 
 def parsed(raw: bytes) -> dict[str, Any]:
-    """The JSON object that a body is; ERROR-01: bad JSON and lone surrogates are `invalid_json`."""
+    """Read the JSON object that a body is. ERROR-01: bad JSON and lone surrogates are `invalid_json`."""
     try:
         body = json.loads(raw, parse_constant=_no_number)
         if b"\\u" in raw:
@@ -32,12 +32,12 @@ def _no_number(name: str) -> NoReturn:
 
 
 def fingerprint(body: dict[str, Any]) -> str:
-    """What tells one body from another, for Idempotency-Key."""
+    """Tell one body from another, for Idempotency-Key."""
     return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
 
 
 def expect(body: dict[str, Any], name: str, kind: type, default: object = None) -> Any:  # noqa: ANN401 - JSON has any type
-    """A field of a body, of that type or absent (null counts as absent)."""
+    """Take a field of a body, of that type or absent (null counts as absent)."""
     value = body.get(name)
     if value is None:
         return default
@@ -47,7 +47,7 @@ def expect(body: dict[str, Any], name: str, kind: type, default: object = None) 
 
 
 def sampling(body: dict[str, Any]) -> dict[str, Any]:
-    """What is passed on to the model as it is."""
+    """Pick what is passed on to the model as it is."""
     return {name: body[name] for name in SAMPLING if body.get(name) is not None}
 
 
@@ -83,7 +83,11 @@ def _is_call(call: object) -> bool:
     if not isinstance(call, dict) or not isinstance(call.get("id"), str):
         return False
     function = call.get("function")
-    return isinstance(function, dict) and isinstance(function.get("name"), str) and isinstance(function.get("arguments"), str)
+    return (
+        isinstance(function, dict)
+        and isinstance(function.get("name"), str)
+        and isinstance(function.get("arguments"), str)
+    )
 
 
 def check_tools(body: dict[str, Any]) -> list[dict[str, Any]]:

@@ -28,7 +28,7 @@ class BuiltinModel:
 
     def __init__(self) -> None:
         # Numbers of two processes differ, so that an answer from before a restart is not taken for one from after it.
-        self._numbers = itertools.count(1 + 1000 * secrets.randbelow(100_000))
+        self._numbers = itertools.count(1 + 1000 * secrets.randbelow(1000))
 
     async def close(self) -> None:
         pass
@@ -63,7 +63,7 @@ def _seen(messages: Sequence[Message]) -> Iterator[str]:
 
 
 def _covered(messages: Sequence[Message]) -> Iterator[str]:
-    """A summary covers whatever was in its call, through earlier summaries too."""
+    """List what a summary covers: whatever was in its call, through earlier summaries too."""
     for message, match in _brackets(messages):
         if match["summary"]:
             yield from (match["covers"] or "").split()
@@ -72,14 +72,16 @@ def _covered(messages: Sequence[Message]) -> Iterator[str]:
 
 
 def _token(message: Message, match: re.Match[str]) -> str:
-    """A mark in a message of another role than its natural one names that role."""
+    """Name a mark; in a message of another role than its natural one, with that role."""
     token = match["answer"] or f"{match['kind']}:{match['mark']}"
     role = message.get("role", "")
     return token if role in _NATURAL_ROLES[token[0]] else f"{token}@{role}"
 
 
 def _newest(messages: Sequence[Message]) -> str:
-    users = [match["mark"] for message, match in _brackets(messages) if match["kind"] == "u" and message["role"] == "user"]
+    users = [
+        match["mark"] for message, match in _brackets(messages) if match["kind"] == "u" and message["role"] == "user"
+    ]
     return users[-1] if users else "-"
 
 

@@ -50,6 +50,7 @@ class Chat:
             body=body,
             header=caller.session,
             stream=expect(body, "stream", bool, default=False),
+            include_usage=bool(expect(body, "stream_options", dict, {}).get("include_usage")),
             tools=check_tools(body),
             sampling=sampling(body),
             idempotency_key=idempotency_key(request),
@@ -84,7 +85,12 @@ class ChatStream:
         self._stream = stream
         self._rules = rules
         self._ask = ask
-        self._frame = {"id": ask.answer_id, "object": "chat.completion.chunk", "created": int(time.time()), "model": ask.model}
+        self._frame = {
+            "id": ask.answer_id,
+            "object": "chat.completion.chunk",
+            "created": int(time.time()),
+            "model": ask.model,
+        }
         self._sent = 0
 
     async def run(self, agent: Agent) -> web.StreamResponse:
@@ -121,9 +127,9 @@ class ChatStream:
             numbered = [{"index": index, **call} for index, call in enumerate(calls)]
             await self._stream.send(self._chunk({"tool_calls": numbered}))
         finish = self._chunk({}, choice["finish_reason"])
-        for name, chunk in self._rules.last_chunks({**finish, **_session(body)}, finish):
+        for name, chunk in self._rules.last_chunks(finish, _session(body)):
             await self._stream.send(chunk, name)
-        if (self._ask.body.get("stream_options") or {}).get("include_usage"):
+        if self._ask.include_usage:
             await self._stream.send({**self._frame, "choices": [], "usage": body["usage"]})
         await self._stream.done()
 

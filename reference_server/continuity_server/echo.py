@@ -1,7 +1,7 @@
 """ECHO: how a client names a session, and how it learns the id. Pure: header fields in, header fields out."""
 
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
@@ -55,9 +55,13 @@ class Echo:
     def checked_id(self, value: str) -> str:
         """ISOLATE-03, -04: control characters, bytes that are no UTF-8 and more than 256 characters are refused."""
         if len(value) > MAX_ID:
-            raise Refusal(Case.INVALID_SESSION_ID, f"The id in {HEADER} has more than {MAX_ID} characters. Send a shorter one.")
+            raise Refusal(
+                Case.INVALID_SESSION_ID, f"The id in {HEADER} has more than {MAX_ID} characters. Send a shorter one."
+            )
         if any(unicodedata.category(character) in {"Cc", "Cs"} for character in value):
-            raise Refusal(Case.INVALID_SESSION_ID, f"The id in {HEADER} has a control character or is no UTF-8. Send text.")
+            raise Refusal(
+                Case.INVALID_SESSION_ID, f"The id in {HEADER} has a control character or is no UTF-8. Send text."
+            )
         return value
 
     def chosen_id(self, sent: str | None, derived: Callable[[], str | None]) -> tuple[str | None, bool]:
@@ -97,9 +101,9 @@ class Echo:
         told_too = {"session": self.session_object(told)} if self.options.tells == "header" else {}
         return {**body, **told_too}
 
-    def last_chunks(self, finish: Mapping[str, Any], told: Told) -> Sequence[Event]:
+    def last_chunks(self, finish: Mapping[str, Any], session: Mapping[str, Any]) -> list[Event]:
         """COMPRESS-07, ECHO-09: `session` rides on the chunk with the finish_reason; an event of its own breaks clients."""
-        return [(None, self.with_session(finish, told))]
+        return [(None, {**finish, **session})]
 
     def cors_allowed(self) -> tuple[str, ...]:
         """ECHO-07: what a browser may send."""

@@ -53,11 +53,11 @@ class Refusal(Exception):  # noqa: N818 - the spec's word: a request is refused
         self.session: str | None = None
 
     def body(self) -> dict[str, Any]:
-        """The OpenAI envelope (ISOLATE-12). The message is written by us: no trace, path, SQL or key gets in."""
+        """ISOLATE-12: the OpenAI envelope. The message is written by us: no trace, path, SQL or key gets in."""
         kind = self.case.value
         return {"error": {"message": str(self), "type": kind.type, "param": self.param, "code": kind.code}}
 
 
 def invalid(message: str, param: str | None = None) -> Refusal:
-    """The commonest refusal: a body that says something that cannot be meant."""
+    """Refuse a body that says what cannot be meant: the commonest refusal."""
     return Refusal(Case.INVALID_REQUEST, message, param=param)

@@ -24,12 +24,12 @@ class Unanswered(Enum):
 
 
 def is_system(message: Message) -> bool:
-    """A system prompt; the summary of a compressed history is none, although it has the role."""
+    """Tell a system prompt; the summary of a compressed history is none, although it has the role."""
     return message["role"] in SYSTEM_ROLES and message.get("name") != SUMMARY_NAME
 
 
 def trailing_results(messages: Sequence[Message]) -> Messages:
-    """The tool results that a list of messages ends with."""
+    """Give the tool results that a list of messages ends with."""
     start = len(messages)
     while start and messages[start - 1]["role"] == "tool":
         start -= 1
@@ -41,7 +41,7 @@ def call_ids(message: Message) -> list[str]:
 
 
 def open_calls(messages: Sequence[Message]) -> set[str]:
-    """The calls of the last assistant message that have no result yet."""
+    """Give the calls of the last assistant message that have no result yet."""
     results = trailing_results(messages)
     before = messages[: len(messages) - len(results)]
     calls = call_ids(before[-1]) if before else []

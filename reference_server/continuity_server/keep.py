@@ -36,7 +36,7 @@ class Keeper:
         return self._compressed(ask, place, write, compression) if compression is not None else write
 
     def recorded(self, ask: Ask, place: Place, write: Write, header: str, body: dict[str, Any]) -> Write:
-        """The same write, with the response and the replay that come with the answer."""
+        """Give the same write with the response and the replay that come with the answer."""
         if ask.surface is Surface.RESPONSES:
             write = replace(write, response=(ask.answer_id, body))
         if ask.idempotency_key is None:
@@ -52,10 +52,12 @@ class Keeper:
             self._unstorable()
 
     async def leave(self, ask: Ask, place: Place, messages: Messages, *, replaces: bool = False) -> None:
-        """What an unanswered or degraded turn leaves: by the rules, nothing."""
+        """Store what an unanswered or degraded turn leaves: by the rules, nothing."""
         if messages:
             line = self._rules.line(place.tip, ask.surface)
-            await self.commit(Write(place.owner, HistoryWrite(place.tip, place.root, line, tuple(messages), replace=replaces)))
+            await self.commit(
+                Write(place.owner, HistoryWrite(place.tip, place.root, line, tuple(messages), replace=replaces))
+            )
 
     def _unstorable(self) -> None:
         if self._rules.must_be_stored():

@@ -68,7 +68,7 @@ class Lineage:
         return at
 
     def compression_due(self, session: Session | None, messages: Sequence[Message], limit: int) -> bool:
-        """A control asked for it, or the history has outgrown the context."""
+        """Compress when a control asked for it, or the history has outgrown the context."""
         asked = session is not None and session.compress_next
         return asked or self.size(messages) > limit
 
@@ -85,13 +85,20 @@ class Lineage:
         return [{"role": "system", "content": SUMMARISE}, *conversation, {"role": "user", "content": SUMMARISE_NOW}]
 
     def summary_message(self, text: str) -> Message:
-        return {"role": "system", "name": SUMMARY_NAME, "content": f"Summary of the conversation so far: {text}"}
+        """COMPRESS-02: the summary, in words that do not make the next call look like one that asks for a summary."""
+        return {
+            "role": "system",
+            "name": SUMMARY_NAME,
+            "content": f"What was said earlier in this conversation: {text}",
+        }
 
     def compacted(self, before: Sequence[Message], summary: str, turn: Sequence[Message]) -> Messages:
         """COMPRESS-02, -09: the system prompts, the summary instead of the earlier turns, and the newest turn."""
         return [*(message for message in before if is_system(message)), self.summary_message(summary), *turn]
 
-    def without_covered(self, body: Sequence[Message], stored: Sequence[Message], covered: Covered | None) -> Messages | None:
+    def without_covered(
+        self, body: Sequence[Message], stored: Sequence[Message], covered: Covered | None
+    ) -> Messages | None:
         """COMPRESS-16: where the body begins with what was compressed, the compressed history and the rest; else nothing."""
         users = [index for index, message in enumerate(body) if message["role"] == "user"]
         summary = next((message for message in stored if message.get("name") == SUMMARY_NAME), None)

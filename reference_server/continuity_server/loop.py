@@ -45,16 +45,20 @@ class ToolLoop:
         return [*ask.tools, TOOL] if self._offers(ask) else ask.tools
 
     def _offers(self, ask: Ask) -> bool:
-        """A client's own tool of the same name takes the place of ours."""
+        """Offer our tool, unless the client has one of the same name."""
         return self._workspace.offered and not any(_name(tool) == TOOL_NAME for tool in ask.tools)
 
     def _is_ours(self, ask: Ask, call: dict[str, Any]) -> bool:
-        """What the client did not declare is answered here, so that no call stays open."""
+        """Answer here what the client did not declare, so that no call stays open."""
         return not any(_name(tool) == _name(call) for tool in ask.tools)
 
     def _result(self, place: Place, call: dict[str, Any]) -> Message:
         known = _name(call) == TOOL_NAME and self._workspace.offered
-        said = self._workspace.run(place.owner, place.root, call["function"]["arguments"]) if known else "error: there is no such tool"
+        said = (
+            self._workspace.run(place.owner, place.root, call["function"]["arguments"])
+            if known
+            else "error: there is no such tool"
+        )
         return {"role": "tool", "tool_call_id": call["id"], "content": said}
 
 

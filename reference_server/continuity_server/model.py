@@ -41,7 +41,7 @@ class Model(Protocol):
     """Anything that can be asked."""
 
     async def ask(self, call: Call, on_text: OnText | None = None) -> Reply:
-        """The model's reply; with `on_text` it is streamed, piece by piece."""
+        """Give the model's reply; with `on_text` it is streamed, piece by piece."""
 
     async def close(self) -> None:
         """Let go of connections."""

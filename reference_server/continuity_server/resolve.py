@@ -85,7 +85,9 @@ class Resolver:
         if self._store.has_slug(named.owner, named.root):
             message = "The session that the header names belongs to another conversation. Leave one of the two out."
             raise Refusal(Case.SESSION_CONFLICT, message, param="conversation")
-        return Place(named.owner, named.tip, named.root, sent=header, session=named.session, slug=slug, chain=named.chain)
+        return Place(
+            named.owner, named.tip, named.root, sent=header, session=named.session, slug=slug, chain=named.chain
+        )
 
     def _previous(self, ask: Ask, previous: str) -> Place:
         """SLUG-07, -13: the newest response continues its session, an older one branches there, an unknown one is 404."""

@@ -60,13 +60,11 @@ CREATE TABLE IF NOT EXISTS replays (
 );
 """
 
-_CHAIN: Final = "(SELECT id FROM sessions WHERE owner=?1 AND root=?2)"
-
 # DELETE-01: the whole compression chain, with its slugs, responses and replays. Forks and branches have roots of their own, and stay.
 DELETE_CHAIN: Final = (
-    f"DELETE FROM messages WHERE owner=?1 AND session IN {_CHAIN}",
-    f"DELETE FROM responses WHERE owner=?1 AND session IN {_CHAIN}",
-    f"DELETE FROM conversations WHERE owner=?1 AND session IN {_CHAIN}",
+    "DELETE FROM messages WHERE owner=?1 AND session IN (SELECT id FROM sessions WHERE owner=?1 AND root=?2)",
+    "DELETE FROM responses WHERE owner=?1 AND session IN (SELECT id FROM sessions WHERE owner=?1 AND root=?2)",
+    "DELETE FROM conversations WHERE owner=?1 AND session IN (SELECT id FROM sessions WHERE owner=?1 AND root=?2)",
     "DELETE FROM replays WHERE owner=?1 AND (scope=?2 OR root=?2)",
     "DELETE FROM sessions WHERE owner=?1 AND root=?2",
 )

@@ -8,6 +8,7 @@ from typing import Final
 
 HEADER: Final = "X-Hermes-Session-Id"
 RELEASE: Final = "1.0"
+DEFAULT_MODEL: Final = "continuity-agent"
 
 # The first value is the seeds' contract and the default.
 OPTION_VALUES: Final = {
@@ -79,7 +80,7 @@ def is_loopback(host: str) -> bool:
 
 
 def parse(arguments: list[str] | None = None) -> Settings:
-    """The settings of a command line; a mistake ends the process with status 2 and a sentence."""
+    """Read the settings of a command line; a mistake ends the process with status 2 and a sentence."""
     said = _parser().parse_args(arguments)
     return Settings(
         host=said.host,
@@ -99,7 +100,9 @@ def parse(arguments: list[str] | None = None) -> Settings:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="continuity_server", description="The reference server of Session Continuity.")
+    parser = argparse.ArgumentParser(
+        prog="continuity_server", description="The reference server of Session Continuity."
+    )
     add = parser.add_argument
     add("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     add("--port", type=int, default=8642, help="port to listen on; 0 takes any free one (default: %(default)s)")
@@ -109,10 +112,29 @@ def _parser() -> argparse.ArgumentParser:
     add("--controls", metavar="TOKEN", help="turn the control API on, for whoever has this token")
     add("--defect", metavar="NAME", help="break one rule; --defects lists them")
     add("--defects", action="store_true", help="list the defects as JSON and exit")
-    add("--option", type=_option, action="append", default=[], metavar="NAME=VALUE", help="set an option of the contract")
+    add(
+        "--option",
+        type=_option,
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="set an option of the contract",
+    )
     add("--cors", action="append", default=[], metavar="ORIGIN", help="a web origin that may call this server")
-    add("--max-responses", type=_positive, default=1000, metavar="N", help="responses kept per principal (default: %(default)s)")
-    add("--context", type=_positive, default=32_000, metavar="N", help="compress above this many tokens (default: %(default)s)")
+    add(
+        "--max-responses",
+        type=_positive,
+        default=1000,
+        metavar="N",
+        help="responses kept per principal (default: %(default)s)",
+    )
+    add(
+        "--context",
+        type=_positive,
+        default=32_000,
+        metavar="N",
+        help="compress above this many tokens (default: %(default)s)",
+    )
     return parser
 
 

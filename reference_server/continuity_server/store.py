@@ -58,7 +58,9 @@ class Store:
         return _session(rows[0]) if rows else None
 
     def children(self, owner: str, session: str) -> list[str]:
-        rows = self._read(Fault.LINEAGE, "SELECT id FROM sessions WHERE owner=? AND parent=? ORDER BY rowid", owner, session)
+        rows = self._read(
+            Fault.LINEAGE, "SELECT id FROM sessions WHERE owner=? AND parent=? ORDER BY rowid", owner, session
+        )
         return [row[0] for row in rows]
 
     def messages(self, owner: str, line: str, epoch: int, upto: int | None = None) -> list[Message]:
@@ -74,7 +76,7 @@ class Store:
         return _response(rows[0]) if rows else None
 
     def slug_session(self, owner: str, slug: str) -> tuple[str, str | None] | None:
-        """The session that a slug is in, and the response that it last named."""
+        """Give the session that a slug is in, and the response that it last named."""
         query = "SELECT session, response_id FROM conversations WHERE owner=? AND name=?"
         rows = self._read(Fault.LINEAGE, query, owner, slug)
         return (rows[0][0], rows[0][1]) if rows else None
@@ -180,7 +182,9 @@ def _apply(connection: sqlite3.Connection, write: Write) -> None:
         _write_response(connection, write, *write.response)
     if write.slug is not None:
         values = (owner, write.slug, session, write.response[0] if write.response else None)
-        connection.execute("INSERT OR REPLACE INTO conversations (owner, name, session, response_id) VALUES (?,?,?,?)", values)
+        connection.execute(
+            "INSERT OR REPLACE INTO conversations (owner, name, session, response_id) VALUES (?,?,?,?)", values
+        )
     if write.replay is not None:
         replay = write.replay
         names = (owner, replay.scope, replay.key, replay.fingerprint, replay.root, replay.header)
@@ -202,7 +206,7 @@ def _write_history(connection: sqlite3.Connection, owner: str, history: HistoryW
 
 
 def _new_epoch(connection: sqlite3.Connection, owner: str, history: HistoryWrite) -> None:
-    """The history is replaced; the old one stays only where a response may still branch from it (SLUG-13)."""
+    """Replace the history; the old one stays only where a response may still branch from it (SLUG-13)."""
     covered = history.covered or Covered()
     query = "UPDATE sessions SET epoch=epoch+1, covered_count=?, covered_digest=? WHERE owner=? AND id=?"
     connection.execute(query, (covered.count, covered.digest, owner, history.session))

@@ -61,6 +61,7 @@ class Ask:
     previous: str | None = None
     store: bool = True
     stream: bool = False
+    include_usage: bool = False
     tools: list[dict[str, Any]] = field(default_factory=list)
     sampling: dict[str, Any] = field(default_factory=dict)
     idempotency_key: str | None = None

@@ -11,18 +11,15 @@ from __future__ import annotations
 import functools
 import json
 import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from itertools import islice
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import yaml
 from jsonschema import Draft202012Validator
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from jsonschema.exceptions import ValidationError
+from jsonschema.exceptions import ValidationError
 
 DOCUMENTED_HEADER = "X-Hermes-Session-Id"
 """The name of the continuity header in openapi.yaml; a target's profile may name another."""
@@ -165,7 +162,7 @@ def _validator(schema: Mapping[str, Any]) -> Draft202012Validator:
     return Draft202012Validator(_inlined(schema))
 
 
-def _inlined(schema: Any) -> Any:  # noqa: ANN401 - any JSON value
+def _inlined(schema: Any) -> Any:
     """Put what a `$ref` names in its place: following it anew on every answer takes more than half of the time."""
     if isinstance(schema, list):
         return [_inlined(item) for item in schema]
@@ -200,7 +197,7 @@ def _violations(where: str, validator: Draft202012Validator, value: object) -> I
 
 
 def _told(where: str, error: ValidationError) -> str:
-    pointer = "".join(f"/{str(key).replace('~', '~0').replace('/', '~1')}" for key in error.absolute_path)
+    pointer = "".join(f"/{key}" for key in error.absolute_path)
     place = f"{where} {pointer}" if pointer else where
     keyword, wanted, found = str(error.validator), cast("Any", error.validator_value), cast("Any", error.instance)
     if keyword == "required":

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from continuity_spec.yaml_source import Document
 
 _CONSEQUENCES = frozenset({"oneOf", "anyOf", "required", "dependentRequired"})
-"""What an unknown key often causes beside it: a word is missing because it is misspelt."""
+"""What a cause often brings along at the same place: a word is missing because it is misspelt."""
+_CAUSES = frozenset({"additionalProperties", "type"})
 _ABOUT_THE_VALUE = frozenset({"enum", "const", "type", "pattern", "minimum", "maximum", "minLength", "maxLength"})
 _LONGEST_VALUE = 60
 """A value that is longer hides the message."""
@@ -43,7 +44,9 @@ class _Fault:
     @property
     def name(self) -> str:
         keys = [part for part in self.path if isinstance(part, str)]
-        return f'"{keys[-1]}"' if keys else "the file"
+        if keys:
+            return f'"{keys[-1]}"'
+        return "the entry" if self.path else "the file"
 
     @property
     def unknown_keys(self) -> list[str]:
@@ -53,18 +56,17 @@ class _Fault:
 def explain(document: Document, schema: dict[str, Any]) -> list[SchemaViolationError]:
     """Tell all violations, in the order of the file, each once."""
     faults = [_fault(error) for error in jsonschema.Draft202012Validator(schema).iter_errors(document.data)]
-    misspelt = {fault.path for fault in faults if fault.rule == "additionalProperties"}
-    told = [fault for fault in faults if fault.rule not in _CONSEQUENCES or fault.path not in misspelt]
-    found = [(_place(document, fault), _message(fault)) for fault in told]
-    found.sort(key=lambda item: (item[0].line, item[0].column))
-    return [SchemaViolationError(str(place), what, remedy) for place, (what, remedy) in found]
+    caused = {fault.path for fault in faults if fault.rule in _CAUSES}
+    told = [fault for fault in faults if fault.rule not in _CONSEQUENCES or fault.path not in caused]
+    found = dict.fromkeys((_place(document, fault), *_message(fault)) for fault in told)
+    in_order = sorted(found, key=lambda item: (item[0].line, item[0].column))
+    return [SchemaViolationError(str(place), what, remedy) for place, what, remedy in in_order]
 
 
 def _fault(error: ValidationError) -> _Fault:
     schema = error.schema if isinstance(error.schema, dict) else {}
-    # A schema that is just `false` has no rule of its own.
-    rule = str(error.validator) if error.validator else "false"
-    return _Fault(tuple(error.absolute_path), error.instance, rule, error.validator_value, schema, error.message)
+    path, rule = tuple(error.absolute_path), str(error.validator)
+    return _Fault(path, error.instance, rule, error.validator_value, schema, error.message)
 
 
 def _place(document: Document, fault: _Fault) -> Place:
@@ -90,6 +92,8 @@ def _described(fault: _Fault) -> str:
 
 
 def _forbidden(fault: _Fault) -> tuple[str, str]:
+    if fault.wants:
+        return _no_value(fault), _described(fault)
     return f"{fault.name} may not stand here", "Take it away, or what it does not go with."
 
 
@@ -161,7 +165,7 @@ _TELLERS: dict[str, Callable[[_Fault], tuple[str, str]]] = {
     "const": _not_constant,
     "dependentRequired": _missing_beside,
     "enum": _not_among,
-    "false": _forbidden,
+    "not": _forbidden,
     "oneOf": _not_one,
     "pattern": _no_match,
     "required": _missing,

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 import rfc8785
+
 from continuity_spec.derivation import NoUserMessageError, UnknownDerivationError, derive, opening, salted
 
 VERSIONS = ["content-v1", "content-v2"]

@@ -8,8 +8,9 @@ from importlib import resources
 
 import pytest
 import rfc8785
-from continuity_spec.derivation import derive, opening, salted
 from jsonschema import Draft202012Validator
+
+from continuity_spec.derivation import derive, opening, salted
 
 FOLDER = resources.files("continuity_spec")
 SCHEMA = json.loads(FOLDER.joinpath("schemas/vectors.schema.json").read_text(encoding="utf-8"))

@@ -28,7 +28,7 @@ def serve_without_arguments(_: argparse.Namespace) -> NoReturn:
 
 
 def no_arguments(_: argparse.ArgumentParser) -> None:
-    """The server reads its own."""
+    """Take none: the server reads its own."""
 
 
 def model_arguments(parser: argparse.ArgumentParser) -> None:

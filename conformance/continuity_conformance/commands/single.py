@@ -2,7 +2,8 @@
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
+from contextlib import closing
 from pathlib import Path
 
 from continuity_conformance.verdicts import Result, run_verdict
@@ -24,17 +25,17 @@ def run(options: argparse.Namespace) -> int:
     requirements = newest().requirements
     wanted = select(options.ids, requirements)
     results: list[Result] = []
-    for result in _decided(options, [each for each in requirements if each.id in wanted]):
-        sys.stdout.writelines(f"{line}\n" for line in ([""] if results else []))
-        sys.stdout.writelines(f"{line}\n" for line in transcript.lines(result))
-        sys.stdout.flush()
-        results.append(result)
+    with closing(_decided(options, [each for each in requirements if each.id in wanted])) as decided:
+        for result in decided:
+            sys.stdout.writelines(f"{line}\n" for line in (*([""] if results else []), *transcript.lines(result)))
+            sys.stdout.flush()
+            results.append(result)
     # A failed SHOULD is what was asked about here, and no side matter.
     return run_verdict(results, fail_on=Level.SHOULD).exit_code
 
 
-def _decided(options: argparse.Namespace, requirements: Sequence[Requirement]) -> Iterator[Result]:
-    """The results one after the other, as soon as each is there."""
+def _decided(options: argparse.Namespace, requirements: Sequence[Requirement]) -> Generator[Result, None, None]:
+    """Give the results one after the other, as soon as each is there."""
     from continuity_conformance.ledger import by_review  # noqa: PLC0415
     from continuity_conformance.run import Run  # noqa: PLC0415
 

@@ -1,0 +1,34 @@
+# Two commands matter: `make check` and `make test`. Both set up what they need.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+
+.PHONY: check test lint matrix help
+
+help:
+	@echo "make check   run the whole suite against the bundled server"
+	@echo "make test    lint, type-check and run all tests"
+	@echo "make lint    ruff, mypy and the spec's own lint"
+	@echo "make matrix  run the suite on every defect and write docs/reference/matrix.md anew"
+
+check: $(READY)
+	$(BIN)/continuity check
+
+test: $(READY) lint
+	$(BIN)/python -m pytest
+
+lint: $(READY)
+	$(BIN)/ruff check -q
+	$(BIN)/ruff format -q --check
+	$(BIN)/mypy
+	$(BIN)/continuity spec lint
+
+matrix: $(READY)
+	$(BIN)/python tests/matrix/make_matrix.py
+
+$(READY): pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Session Continuity needs Python 3.11 or newer; try: make PYTHON=python3.11")'
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --group dev
+	touch $@

@@ -1,0 +1,79 @@
+"""Speech: what a scenario's labels become on the wire. The same words are the same bytes.
+
+A turn is named by what is said (`say: red`); its text carries a mark, and so does each system prompt. Knows nothing of HTTP.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from continuity_conformance.answers import Reading
+from continuity_conformance.failure import Untested
+from continuity_conformance.marks import answer_text, new_mark, system_text, user_text
+
+Message = dict[str, object]
+
+
+class Speech:
+    """The labels of one scenario, and what was answered to them. `labels` names every mark of the whole run."""
+
+    def __init__(self, labels: dict[str, str]) -> None:
+        self._labels = labels
+        self._marks: dict[str, str] = {}
+        self._system_marks: dict[str, str] = {}
+        self._answered: dict[str, Reading] = {}
+
+    @property
+    def marks(self) -> frozenset[str]:
+        return frozenset(self._marks.values())
+
+    def mark(self, label: str) -> str:
+        if label not in self._marks:
+            self._marks[label] = new_mark()
+            self._labels[self._marks[label]] = label
+        return self._marks[label]
+
+    def label(self, mark: str) -> str:
+        """The label of a mark, for people: ours by its name, another scenario's as such."""
+        if mark in self._marks.values():
+            return self._labels[mark]
+        return f"another's {self._labels[mark]}" if mark in self._labels else f"unknown turn {mark}"
+
+    def system_label(self, mark: str) -> str:
+        return next((words for words, ours in self._system_marks.items() if ours == mark), f"unknown prompt {mark}")
+
+    def answered(self, label: str, reading: Reading) -> None:
+        self._answered[label] = reading
+
+    def user_text(self, label: str) -> str:
+        return user_text(self.mark(label), label)
+
+    def messages(self, params: Mapping[str, Any], label: str) -> list[Message]:
+        """The messages of a chat turn: system prompt, the request's own history, the new input."""
+        system: list[Message] = []
+        if "system" in params:
+            system = [{"role": "system", "content": self._system_text(params["system"])}]
+        history = [message for past in params.get("history", []) for message in self._past(past)]
+        new = self._returned(label) if "returns" in params else [self._user(label)]
+        return [*system, *history, *new]
+
+    def _user(self, label: str) -> Message:
+        return {"role": "user", "content": self.user_text(label)}
+
+    def _system_text(self, words: str) -> str:
+        return system_text(self._system_marks.setdefault(words, new_mark()), words)
+
+    def _past(self, label: str) -> list[Message]:
+        """A turn in the request's own history: with its real answer where it was said, with a made-up one where not."""
+        answered = self._answered.get(label)
+        text = answered.text if answered is not None else answer_text(self.mark(label), 0)
+        return [self._user(label), {"role": "assistant", "content": text}]
+
+    def _returned(self, label: str) -> list[Message]:
+        """The turn with the client's tool calls that it got, and their results."""
+        calls = self._answered[label].tool_calls if label in self._answered else ()
+        if not calls:
+            raise Untested(f"the model called no tool of the client's in the turn {label}")
+        results: list[Message] = [
+            {"role": "tool", "tool_call_id": call.get("id"), "content": "found"} for call in calls
+        ]
+        return [self._user(label), {"role": "assistant", "content": None, "tool_calls": list(calls)}, *results]

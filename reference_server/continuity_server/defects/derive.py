@@ -1,0 +1,205 @@
+"""Defects of DERIVE: an id that is made from too much, too little, or in another way."""
+
+import hashlib
+import json
+import secrets
+import unicodedata
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from continuity_server.continuity import Rules
+from continuity_server.defects.registry import defect
+from continuity_server.derivation import Message
+from continuity_server.errors import invalid
+from continuity_server.history import Messages
+from continuity_server.settings import Options
+
+
+@defect("derive-sha1", "The derived id is made with SHA-1.")
+class DeriveSha1(Rules):
+    def digest(self, seed: bytes) -> str:
+        return hashlib.sha1(seed, usedforsecurity=False).hexdigest()
+
+
+@defect("derive-trims", "Blanks at both ends of a text do not count in the derived id.")
+class DeriveTrims(Rules):
+    def text(self, content: object) -> str:
+        return super().text(content).strip()
+
+
+@defect("derive-joins-without-line-feed", "System prompt and first user message are hashed without the line feed between them.")
+class DeriveJoinsWithoutLineFeed(Rules):
+    def seed_v1(self, system: str, user: str) -> bytes:
+        return f"{system}{user}".encode()
+
+
+@defect("derive-random-id", "A request without a header gets a new id every time.", "open-webui#27174")
+class DeriveRandomId(Rules):
+    def derived_id(self, body: Mapping[str, Any]) -> str | None:  # noqa: ARG002 - that is the defect
+        return f"api-{secrets.token_hex(8)}"
+
+
+@defect("derive-ignores-first-user-message", "The derived id is made from the system prompt alone.", "hermes-agent#7484")
+class DeriveIgnoresFirstUserMessage(Rules):
+    def first_user_message(self, messages: Sequence[Message]) -> str:  # noqa: ARG002 - that is the defect
+        return ""
+
+
+@defect("derive-ignores-system-prompt", "The derived id is made from the first user message alone.")
+class DeriveIgnoresSystemPrompt(Rules):
+    def system_prompt(self, messages: Sequence[Message]) -> str:  # noqa: ARG002 - that is the defect
+        return ""
+
+
+@defect("derive-requires-system-prompt", "A request without a system prompt and without a header is refused with 400.")
+class DeriveRequiresSystemPrompt(Rules):
+    def system_prompt(self, messages: Sequence[Message]) -> str:
+        if not self.opening_prompts(messages):
+            raise invalid("messages has no system prompt. Send one.", "messages")
+        return super().system_prompt(messages)
+
+
+@defect("derive-none-as-text", "A missing system prompt is hashed as the word None.")
+class DeriveNoneAsText(Rules):
+    def system_prompt(self, messages: Sequence[Message]) -> str:
+        return super().system_prompt(messages) if self.opening_prompts(messages) else "None"
+
+
+@defect("derive-from-last-user-message", "The derived id is made from the last user message, so every turn gets another.", "hermes-webui#4535")
+class DeriveFromLastUserMessage(Rules):
+    def first_user_message(self, messages: Sequence[Message]) -> str:
+        return super().first_user_message(messages[::-1])
+
+
+@defect("derive-counts-answers", "Later messages and answers change the derived id.", "hermes-webui#4535")
+class DeriveCountsAnswers(Rules):
+    def first_user_message(self, messages: Sequence[Message]) -> str:
+        return "\n".join(self.text(message.get("content")) for message in messages if message["role"] != "system")
+
+
+@defect("derive-counts-model", "Model, temperature and user are part of the derived id.")
+class DeriveCountsModel(Rules):
+    def derived_id(self, body: Mapping[str, Any]) -> str | None:
+        counted = [body.get(name) for name in ("model", "temperature", "user")]
+        return f"api-{self.digest(json.dumps([super().derived_id(body), counted]).encode())[:16]}"
+
+
+@defect("derive-stream-differs", "A streamed request gets another derived id than a plain one.", "litellm PR 37956")
+class DeriveStreamDiffers(Rules):
+    def derived_id(self, body: Mapping[str, Any]) -> str | None:
+        plain = super().derived_id(body)
+        return f"api-{self.digest(str(plain).encode())[:16]}" if body.get("stream") else plain
+
+
+@defect("derive-part-as-json", "Content that is a list of parts is hashed as its JSON.")
+class DerivePartAsJson(Rules):
+    def text(self, content: object) -> str:
+        return json.dumps(content) if isinstance(content, list) else super().text(content)
+
+
+@defect("derive-parts-joined-without-line-feed", "Several text parts are joined without a line feed.")
+class DerivePartsJoinedWithoutLineFeed(Rules):
+    def join_parts(self, texts: Sequence[str]) -> str:
+        return "".join(texts)
+
+
+@defect("derive-first-part-only", "Of several text parts only the first counts.")
+class DeriveFirstPartOnly(Rules):
+    def join_parts(self, texts: Sequence[str]) -> str:
+        return next(iter(texts), "")
+
+
+@defect("derive-counts-other-parts", "Images and other parts count in the derived id.")
+class DeriveCountsOtherParts(Rules):
+    def text(self, content: object) -> str:
+        if not isinstance(content, list):
+            return super().text(content)
+        return self.join_parts([part["text"] if self.part_counts(part) else json.dumps(part) for part in content])
+
+
+@defect("derive-first-system-only", "Of several system messages only the first counts.")
+class DeriveFirstSystemOnly(Rules):
+    def opening_prompts(self, messages: Sequence[Message]) -> list[Message]:
+        return super().opening_prompts(messages)[:1]
+
+
+@defect("derive-last-system-only", "Of several system messages only the last counts.")
+class DeriveLastSystemOnly(Rules):
+    def opening_prompts(self, messages: Sequence[Message]) -> list[Message]:
+        return super().opening_prompts(messages)[-1:]
+
+
+@defect("derive-ignores-developer", "A developer message does not count as a system prompt.")
+class DeriveIgnoresDeveloper(Rules):
+    def opening_prompts(self, messages: Sequence[Message]) -> list[Message]:
+        return [message for message in super().opening_prompts(messages) if message["role"] == "system"]
+
+
+@defect("derive-counts-later-system", "System messages after the first user message change the derived id.")
+class DeriveCountsLaterSystem(Rules):
+    def opening_prompts(self, messages: Sequence[Message]) -> list[Message]:
+        return [message for message in messages if message["role"] in {"system", "developer"}]
+
+
+@defect("derive-normalises-unicode", "Texts are brought to NFC before they are hashed.")
+class DeriveNormalisesUnicode(Rules):
+    def text(self, content: object) -> str:
+        return unicodedata.normalize("NFC", super().text(content))
+
+
+@defect("derive-folds-case", "Texts are folded to lower case before they are hashed.")
+class DeriveFoldsCase(Rules):
+    def text(self, content: object) -> str:
+        return super().text(content).lower()
+
+
+@defect("derived-history-on-top-of-store", "A derived turn sees the stored history and then the body's: everything twice.", "hermes-agent PR 41700")
+class DerivedHistoryOnTopOfStore(Rules):
+    def derived_history(self, stored: Sequence[Message], body: Sequence[Message]) -> Messages:
+        return [*stored, *body]
+
+
+@defect("derived-history-from-store", "A derived turn sees the stored history and its last message; the body's does not count.")
+class DerivedHistoryFromStore(Rules):
+    def derived_history(self, stored: Sequence[Message], body: Sequence[Message]) -> Messages:
+        return [*stored, *self.new_input(body)]
+
+
+@defect("derive-salted-per-process", "The derived id is salted anew at every start.")
+class DeriveSaltedPerProcess(Rules):
+    def __init__(self, options: Options) -> None:
+        super().__init__(options)
+        self._salt = secrets.token_bytes(8)
+
+    def digest(self, seed: bytes) -> str:
+        return super().digest(self._salt + seed)
+
+
+@defect("derive-v2-as-v1-concatenation", "content-v2 hashes both texts with a line feed between, so text can move across the border.")
+class DeriveV2AsV1Concatenation(Rules):
+    def seed_v2(self, system: str, user: str) -> bytes:
+        return self.seed_v1(system, user)
+
+
+@defect("derive-v2-escapes-unicode", "content-v2 hashes JSON with escapes for everything that is not ASCII.")
+class DeriveV2EscapesUnicode(Rules):
+    def seed_v2(self, system: str, user: str) -> bytes:
+        return json.dumps([system, user], separators=(",", ":")).encode()
+
+
+@defect("derived-session-shared-by-principals", "Principals with the same opening share one derived session.", "openclaw#126461")
+class DerivedSessionSharedByPrincipals(Rules):
+    def owner(self, principal: str, session: str) -> str:
+        return "everybody" if session.startswith(("api-", "api2-")) else principal
+
+
+@defect("derivation-beats-header", "The derived id wins over the one that the client names.")
+class DerivationBeatsHeader(Rules):
+    def chosen_id(self, sent: str | None, derived: Callable[[], str | None]) -> tuple[str | None, bool]:  # noqa: ARG002 - that is the defect
+        return derived(), True
+
+
+@defect("constant-default-session", "Requests without an id share one session called default.", "nanobot PR 4533")
+class ConstantDefaultSession(Rules):
+    def chosen_id(self, sent: str | None, derived: Callable[[], str | None]) -> tuple[str | None, bool]:  # noqa: ARG002 - that is the defect
+        return sent if sent is not None else "api:default", False

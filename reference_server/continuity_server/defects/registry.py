@@ -1,0 +1,34 @@
+"""The registry of defects: a name, what is broken in a sentence, and the real issue that it re-enacts where one is known."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from continuity_server.continuity import Rules
+
+
+@dataclass(frozen=True, slots=True)
+class Defect:
+    """One broken rule: a subclass of `Rules` that overrides one method."""
+
+    name: str
+    text: str
+    issue: str | None
+    rules: type[Rules]
+
+    def as_json(self) -> dict[str, str | None]:
+        return {"name": self.name, "text": self.text, "issue": self.issue}
+
+
+DEFECTS: Final[dict[str, Defect]] = {}
+
+
+def defect(name: str, text: str, issue: str | None = None) -> Callable[[type[Rules]], type[Rules]]:
+    """Register a subclass of `Rules` under the name by which a server is started with it."""
+
+    def register(rules: type[Rules]) -> type[Rules]:
+        assert name not in DEFECTS, f"two defects are called {name}; rename one"
+        DEFECTS[name] = Defect(name, text, issue, rules)
+        return rules
+
+    return register

@@ -1,0 +1,84 @@
+"""Who is calling, and by which id: what every handler needs of a request, and how it answers."""
+
+import hmac
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from aiohttp import web
+
+from continuity_server.continuity import Rules
+from continuity_server.echo import Fields
+from continuity_server.errors import Case, Refusal, invalid
+from continuity_server.settings import Key, Settings
+
+PRINCIPAL: Final = web.RequestKey("principal", str)
+SETTINGS: Final = web.AppKey("settings", Settings)
+RULES: Final = web.AppKey("rules", Rules)
+KEYLESS: Final = "single-user"
+_LONGEST_KEY: Final = 255
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """The principal, and the session that its header names."""
+
+    principal: str
+    session: str | None
+
+    @classmethod
+    def of(cls, request: web.Request, rules: Rules) -> "Caller":
+        session = rules.sent_id(fields(request))
+        if session is not None:
+            check_may_continue(request)
+        return cls(request[PRINCIPAL], session)
+
+
+def fields(request: web.Request) -> Iterable[tuple[str, str]]:
+    """Give the header fields as they were sent; bytes that are no UTF-8 come out as lone surrogates."""
+    return (
+        (name.decode("ascii", "replace"), value.decode("utf-8", "surrogateescape"))
+        for name, value in request.raw_headers
+    )
+
+
+def check_may_continue(request: web.Request) -> None:
+    """ISOLATE-02: ids are no passwords. Without keys only a server for one person lets sessions be continued."""
+    settings = request.app[SETTINGS]
+    if not settings.keys and not settings.single_user:
+        message = "This server has no keys, so nobody can prove that a session is theirs. Configure a key to continue sessions."
+        raise Refusal(Case.REQUIRES_KEY, message)
+
+
+def principal_of(request: web.Request, keys: tuple[Key, ...]) -> str:
+    """ISOLATE-01: a missing or wrong key is 401. Every key is compared, in constant time."""
+    if not keys:
+        return KEYLESS
+    scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
+    sent = secret.strip().encode("utf-8", "surrogateescape") if scheme.lower() == "bearer" else b""
+    found = [key.principal for key in keys if hmac.compare_digest(key.secret.encode(), sent)]
+    if not found:
+        raise Refusal(Case.INVALID_KEY, "The API key is missing or wrong. Send a known one as a bearer token.")
+    return found[0]
+
+
+def idempotency_key(request: web.Request) -> str | None:
+    key = request.headers.get("Idempotency-Key")
+    if key is not None and len(key) > _LONGEST_KEY:
+        raise invalid(f"The Idempotency-Key has more than {_LONGEST_KEY} characters. Send a shorter one.")
+    return key or None
+
+
+def answer(body: dict[str, Any], said: Fields = [], status: int = 200) -> web.Response:  # noqa: B006 - never changed
+    response = web.Response(body=json.dumps(body).encode(), status=status, content_type="application/json")
+    response.headers.extend(said)
+    return response
+
+
+def refused(refusal: Refusal, rules: Rules) -> web.Response:
+    """Answer with a refusal (ISOLATE-12, ECHO-08, CONCUR-05)."""
+    said = rules.error_fields(refusal.session)
+    if refusal.retry_after is not None:
+        said = [*said, ("Retry-After", str(refusal.retry_after))]
+    return answer(refusal.body(), said, refusal.case.value.status)

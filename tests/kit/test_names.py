@@ -1,0 +1,56 @@
+"""The same name is the same value; two names of one kind and one principal are two values."""
+
+from continuity_conformance.names import Names
+
+
+def names(**example: object) -> Names:
+    return Names(example, {"HEADER": "X-Session"})
+
+
+def test_a_name_is_the_same_value_wherever_it_stands():
+    scenario = names()
+
+    assert scenario.fill("$id", "session") == scenario.fill({"inside": ["${id}"]})["inside"][0]
+
+
+def test_two_names_get_two_values():
+    scenario = names()
+
+    assert scenario.fill("$one") != scenario.fill("$other")
+
+
+def test_a_captured_value_has_one_name_for_one_principal():
+    scenario = names()
+
+    assert scenario.capture("$hers", "session", "alice", "s1") == ""
+    assert scenario.capture("$other", "session", "alice", "s1") == "$hers"
+    assert scenario.capture("$his", "session", "bob", "s1") == ""
+    assert scenario.capture("$response", "response", "alice", "s1") == ""
+
+
+def test_the_fields_of_an_example_are_names():
+    scenario = names(bad="${id}\0x", messages=[{"role": "user"}])
+
+    assert scenario.fill("$bad") == f"{scenario.fill('$id')}\0x"
+    assert scenario.fill("$messages") == [{"role": "user"}]
+
+
+def test_constants_come_from_the_profile():
+    assert names().fill({"$HEADER": "present"}) == {"X-Session": "present"}
+
+
+def test_a_name_without_a_value_is_not_known():
+    assert names().known("$new") is None
+    assert names().known("literal") == "literal"
+
+
+def test_alternatives_are_tried_on_a_copy():
+    scenario = names()
+    trial = scenario.copy()
+    trial.capture("$s", "session", "alice", "s1")
+
+    assert scenario.known("$s") is None
+
+    scenario.become(trial)
+
+    assert scenario.known("$s") == "s1"

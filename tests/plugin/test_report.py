@@ -1,0 +1,200 @@
+"""The ledger books each requirement of the release once; results.json and the summary are made from it."""
+
+import json
+import os
+from pathlib import Path
+
+import jsonschema
+import pytest
+from continuity_conformance import results, summary
+from continuity_conformance.classes import class_verdicts
+from continuity_conformance.errors import KitError, UnreachableError
+from continuity_conformance.ledger import NOT_SELECTED, STOPPED, Ledger, undecided
+from continuity_conformance.release import newest
+from continuity_conformance.settings import Settings
+from continuity_conformance.verdicts import Evidence, Result, RunVerdict, Verdict
+from continuity_spec import Level, Requirement
+from continuity_spec.schema import schema
+
+RELEASE = newest()
+EXCHANGE = {
+    "at": 0.0,
+    "seconds": 0.01,
+    "step": "chat {say: red}",
+    "request": {"method": "POST", "url": "/v1/chat/completions", "headers": {}, "body": {"messages": []}},
+    "answer": {"status": 200, "headers": {"X-Hermes-Session-Id": "a"}, "body": "{}"},
+    "error": None,
+    "seen": None,
+}
+
+
+def decided(requirement: Requirement, verdict: Verdict, reason: str = "") -> Result:
+    evidence = Evidence("", "", verdict, reason, "step 1", "session", "one", "two", "text", (EXCHANGE,))
+    return Result(
+        requirement.id, requirement.area, requirement.level, requirement.text, verdict, 0.5, reason, "text", (evidence,)
+    )
+
+
+def ledger(verdicts: dict[str, Verdict] | None = None, *, fail_on: Level = Level.MUST) -> Ledger:
+    """All of the release has passed, except for what is given."""
+    made = Ledger(Settings("http://127.0.0.1:1", fail_on=fail_on), RELEASE)
+    for requirement in RELEASE.requirements:
+        verdict = (verdicts or {}).get(requirement.id, Verdict.PASS)
+        made.add(decided(requirement, verdict, "" if verdict is Verdict.PASS else "for a reason"))
+    return made
+
+
+def first(*, binding: bool) -> str:
+    return next(each.id for each in RELEASE.requirements if each.level.binding is binding)
+
+
+def every_kind() -> dict[str, Verdict]:
+    kinds = list(Verdict)
+    return {each.id: kinds[number % len(kinds)] for number, each in enumerate(RELEASE.requirements)}
+
+
+def test_a_release_that_passed_is_conformant_and_complete():
+    outcome = ledger().close()
+
+    assert outcome.verdict is RunVerdict.CONFORMANT
+    assert outcome.complete
+
+
+@pytest.mark.parametrize("binding", [True, False])
+def test_a_run_of_a_part_is_at_best_incomplete(binding: bool):
+    left_out = first(binding=binding)
+    made = Ledger(Settings("http://127.0.0.1:1"), RELEASE)
+    made.select(each.id for each in RELEASE.requirements if each.id != left_out)
+    for requirement in RELEASE.requirements:
+        if requirement.id != left_out:
+            made.add(decided(requirement, Verdict.PASS))
+    outcome = made.close()
+
+    assert outcome.verdict is RunVerdict.INCOMPLETE
+    assert not outcome.complete
+    assert [each.reason for each in outcome.results if each.id == left_out] == [NOT_SELECTED]
+
+
+def test_a_run_that_was_stopped_keeps_what_was_decided():
+    made = Ledger(Settings("http://127.0.0.1:1"), RELEASE)
+    made.add(decided(RELEASE.requirements[0], Verdict.PASS))
+    outcome = made.close()
+
+    assert outcome.results[0].verdict is Verdict.PASS
+    assert {each.reason for each in outcome.results[1:]} == {STOPPED}
+    assert not outcome.complete
+
+
+def test_the_first_result_of_a_requirement_counts():
+    made = ledger()
+    made.add(undecided(RELEASE.requirements[0], Verdict.NOT_TESTED, "later"))
+
+    assert made.close().verdict is RunVerdict.CONFORMANT
+
+
+def test_a_failed_should_warns():
+    assert ledger({first(binding=False): Verdict.FAIL}).close().verdict is RunVerdict.CONFORMANT
+
+
+def test_a_failed_should_fails_where_that_was_asked_for():
+    failed = {first(binding=False): Verdict.FAIL}
+
+    assert ledger(failed, fail_on=Level.SHOULD).close().verdict is RunVerdict.NOT_CONFORMANT
+
+
+def test_a_target_that_nobody_reached_has_no_pass():
+    outcome = Ledger(Settings("http://127.0.0.1:1"), RELEASE).give_up(UnreachableError("nothing answers."))
+
+    assert outcome.verdict is RunVerdict.UNREACHABLE
+    assert {each.verdict for each in outcome.results} == {Verdict.ERROR}
+
+
+def test_a_password_in_the_url_is_in_no_report():
+    outcome = Ledger(Settings("http://me:secret@127.0.0.1:1/?key=secret"), RELEASE).close()
+
+    assert "secret" not in json.dumps(results.as_json(outcome))
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        ledger().close(),
+        ledger(every_kind()).close(),
+        Ledger(Settings("reference"), RELEASE).close(),
+        Ledger(Settings("http://127.0.0.1:1"), RELEASE).give_up(UnreachableError("nothing answers.")),
+        Ledger(Settings("http://127.0.0.1:1"), RELEASE).give_up(KitError("it broke.")),
+    ],
+    ids=["conformant", "mixed", "empty", "unreachable", "kit error"],
+)
+def test_results_have_the_form_of_their_schema(outcome):
+    jsonschema.validate(results.as_json(outcome), schema("results"))
+
+
+def test_results_list_the_release_in_its_order():
+    written = results.as_json(ledger(every_kind()).close())
+
+    assert [each["id"] for each in written["requirements"]] == [each.id for each in RELEASE.requirements]
+    assert sum(written["counts"].values()) == len(RELEASE.requirements)
+
+
+def test_a_report_is_replaced_whole(tmp_path: Path):
+    (tmp_path / "results.json").write_text("old")
+    path = results.write(ledger().close(), tmp_path)
+
+    assert json.loads(path.read_text())["verdict"] == "conformant"
+    assert os.listdir(tmp_path) == ["results.json"]
+
+
+def test_a_lone_surrogate_in_an_answer_does_not_cost_the_report(tmp_path: Path):
+    made = Ledger(Settings("http://127.0.0.1:1"), RELEASE)
+    made.add(decided(RELEASE.requirements[0], Verdict.FAIL, "got \ud800"))
+    path = results.write(made.close(), tmp_path)
+
+    assert json.loads(path.read_text())["verdict"] == "not_conformant"
+
+
+def test_classes_stand_for_the_whole_release():
+    judged = class_verdicts(ledger().close().results)
+
+    assert "Core" in {each.name for each in judged}
+    assert all(each.verdict is RunVerdict.CONFORMANT for each in judged)
+
+
+def test_a_class_of_which_nothing_applies_is_not_claimed():
+    nothing = {each.id: Verdict.NOT_APPLICABLE for each in RELEASE.requirements if each.id.startswith("HISTORY-0")}
+    outcome = ledger(nothing).close()
+    named = {each["name"] for each in results.as_json(outcome)["classes"]}
+
+    assert "Crash" not in named
+    assert "Core" in named
+
+
+def test_the_summary_fits_on_80_columns():
+    lines = list(summary.lines(ledger(every_kind()).close(), Path("report/results.json")))
+
+    assert max(len(line) for line in lines) <= 80
+
+
+def test_the_counts_of_the_summary_add_up_to_the_release():
+    lines = list(summary.lines(ledger(every_kind()).close(), None))
+    total = next(line for line in lines if line.startswith("total"))
+
+    assert sum(int(number) for number in total.split()[1:]) == len(RELEASE.requirements)
+
+
+def test_the_summary_begins_with_the_verdict():
+    assert next(summary.lines(ledger().close(), None)).startswith("verdict: conformant")
+
+
+def test_each_failure_has_one_line():
+    failed = first(binding=True)
+    lines = list(summary.lines(ledger({failed: Verdict.FAIL}).close(), None))
+
+    assert f"  {failed:11} MUST      session: expected one, actual two" in lines
+
+
+def test_what_was_not_tested_is_grouped_by_its_reason():
+    some = [each.id for each in RELEASE.requirements[:3]]
+    lines = list(summary.lines(ledger(dict.fromkeys(some, Verdict.NOT_TESTED)).close(), None))
+
+    assert lines[lines.index("  for a reason") + 1].split() == ", ".join(some).split()
