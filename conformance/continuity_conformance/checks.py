@@ -4,19 +4,24 @@ A check plays on a dialogue like a scenario does. An entry names it: `check: hea
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+import importlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
 from continuity_conformance.dialogue import Dialogue
 from continuity_conformance.failure import Unmet
 from continuity_conformance.marks import user_text
+from continuity_conformance.transport import USER_AGENT
 
 if TYPE_CHECKING:
-    from openai import OpenAI
+    from openai import AsyncOpenAI
+    from openai.types.chat import ChatCompletionUserMessageParam
 
 Check = Callable[[Dialogue], Awaitable[None]]
 CHECKS: Final[dict[str, Check]] = {}
+_STEP: Final = "the openai client"
+_CLIENT_TURNS: Final = 4
 
 
 def check(function: Check) -> Check:
@@ -45,86 +50,71 @@ async def header_spelling(dialogue: Dialogue) -> None:
 
 @check
 async def openai_client(dialogue: Dialogue) -> None:
-    """ECHO-09: an unmodified OpenAI client reads the answers and can go on from them."""
-    with client_errors_are_findings():
-        await asyncio.to_thread(_converse, dialogue)
-    await dialogue.do("chat", {"session": "$id", "sees": ["red", "blue", "green"]}, session="$id", say="green")
-    await dialogue.do("chat", {"session": "$other", "sees": ["white"]}, session="$other", say="white")
-
-
-@contextmanager
-def client_errors_are_findings() -> Iterator[None]:
-    """Whatever the real client cannot take is a finding about the target."""
-    import openai  # noqa: PLC0415 - a second of imports that only this check needs
-
-    try:
-        yield
-    except (openai.OpenAIError, AttributeError, TypeError, IndexError, ValueError) as trouble:
-        raise Unmet(
-            "an answer that the openai client reads",
-            f"{type(trouble).__name__}: {trouble}",
-            expectation="client",
-            step="the openai client",
-        ) from None
-
-
-def _converse(dialogue: Dialogue) -> None:
-    """A plain turn, a streamed one, and what the client makes of the two."""
-    client, header = _client(dialogue), dialogue.stage.target.header
+    """ECHO-09: an unmodified OpenAI client reads chat completions, plain and streamed, and goes on in their session."""
+    header = dialogue.stage.target.header
     session = dialogue.names.text("$id", "session")
-    model = dialogue.stage.target.profile.model
-    plain = client.chat.completions.with_raw_response.create(
-        model=model, messages=[{"role": "user", "content": _words(dialogue, "red")}], extra_headers={header: session}
-    )
-    _must_equal("the session in the header", plain.headers.get(header), session)
-    completion = plain.parse()
-    _must_equal("the role of the answer", completion.choices[0].message.role, "assistant")
-    _must_equal("the kind of object", completion.object, "chat.completion")
-    _must_equal("the finish_reason", completion.choices[0].finish_reason, "stop")
-    stream = client.chat.completions.create(
-        model=model,
-        messages=[{"role": "user", "content": _words(dialogue, "blue")}],
-        extra_headers={header: session},
-        stream=True,
-    )
-    choices = [chunk.choices[0] for chunk in stream]
-    _must_equal("the last finish_reason of the stream", choices[-1].finish_reason, "stop")
-    _must_equal("whether the stream had text", any(choice.delta.content for choice in choices), True)
+    async with real_client(dialogue) as client:
+        model = dialogue.stage.target.profile.model
+        plain = await client.chat.completions.with_raw_response.create(
+            model=model, messages=[_user(dialogue, "red")], extra_headers={header: session}
+        )
+        completion = plain.parse()
+        stream = await client.chat.completions.create(
+            model=model, messages=[_user(dialogue, "blue")], extra_headers={header: session}, stream=True
+        )
+        choices = [chunk.choices[0] async for chunk in stream]
+        _must_equal("the session in the header", plain.headers.get(header), session)
+        _must_equal("the kind of object", completion.object, "chat.completion")
+        _must_equal("the role of the answer", completion.choices[0].message.role, "assistant")
+        _must_equal("the finish_reason", completion.choices[0].finish_reason, "stop")
+        _must_equal("the last finish_reason of the stream", choices[-1].finish_reason, "stop")
+        _must_equal("whether the stream had text", any(choice.delta.content for choice in choices), True)
+    await dialogue.do("chat", {"session": "$id", "sees": ["red", "blue", "green"]}, session="$id", say="green")
 
 
 @check
 async def openai_client_responses(dialogue: Dialogue) -> None:
-    """ECHO-13: on /v1/responses the client reads response objects and the events of a stream."""
-    with client_errors_are_findings():
-        await asyncio.to_thread(_respond, dialogue)
+    """ECHO-13: an unmodified OpenAI client reads response objects, stored ones and the events of a stream."""
+    async with real_client(dialogue) as client:
+        model = dialogue.stage.target.profile.model
+        first = await client.responses.create(model=model, input=_words(dialogue, "red"))
+        again = await client.responses.retrieve(first.id)
+        stream = await client.responses.create(
+            model=model, input=_words(dialogue, "blue"), previous_response_id=first.id, stream=True
+        )
+        events = [event async for event in stream]
+        texts = [event.delta for event in events if event.type == "response.output_text.delta"]
+        ends = [event.response for event in events if event.type == "response.completed"]
+        _must_equal("the kind of object", first.object, "response")
+        _must_equal("whether there is text", bool(first.output_text), True)
+        _must_equal("the text of the stored response", again.output_text, first.output_text)
+        _must_equal("the texts of response.completed", [end.output_text for end in ends], ["".join(texts)])
+        dialogue.names.capture("$last", "response", "alice", ends[0].id)
+    await dialogue.do("respond", {"sees": ["red", "blue", "green"]}, previous_response_id="$last", say="green")
 
 
-def _respond(dialogue: Dialogue) -> None:
-    client, model = _client(dialogue), dialogue.stage.target.profile.model
-    first = client.responses.create(model=model, input=_words(dialogue, "red"))
-    _must_equal("the kind of object", first.object, "response")
-    _must_equal("whether there is text", bool(first.output_text), True)
-    read_again = client.responses.retrieve(first.id)
-    _must_equal("the text of the stored response", read_again.output_text, first.output_text)
-    events = list(
-        client.responses.create(model=model, input=_words(dialogue, "blue"), previous_response_id=first.id, stream=True)
-    )
-    texts = [event.delta for event in events if event.type == "response.output_text.delta"]
-    ends = [event.response.output_text for event in events if event.type == "response.completed"]
-    _must_equal("the text of response.completed", ends, ["".join(texts)])
-
-
-def _client(dialogue: Dialogue) -> "OpenAI":
-    from openai import OpenAI  # noqa: PLC0415 - see client_errors_are_findings
-
+@asynccontextmanager
+async def real_client(dialogue: Dialogue) -> AsyncIterator["AsyncOpenAI"]:
+    """The real client, on this target. Whatever it cannot take is a finding about the target."""
+    openai = await asyncio.to_thread(importlib.import_module, "openai")  # a second of imports that only this needs
     profile = dialogue.stage.target.profile
-    return OpenAI(
+    seconds = profile.limits.turn_seconds
+    client: AsyncOpenAI = openai.AsyncOpenAI(
         base_url=f"{dialogue.stage.server.url}/v1",
         api_key=profile.principals.get("alice") or "none",
-        default_headers=dict(profile.headers),
+        default_headers={"User-Agent": USER_AGENT, **profile.headers},
         max_retries=0,
-        timeout=profile.limits.turn_seconds,
     )
+    try:
+        async with client, asyncio.timeout(seconds * _CLIENT_TURNS):
+            yield client
+    except (openai.OpenAIError, AttributeError, TypeError, IndexError, ValueError, TimeoutError) as trouble:
+        actual = f"{type(trouble).__name__}: {trouble}"
+        raise Unmet("an answer that the openai client reads", actual, expectation="client", step=_STEP) from None
+
+
+def _user(dialogue: Dialogue, label: str) -> "ChatCompletionUserMessageParam":
+    return {"role": "user", "content": _words(dialogue, label)}
 
 
 def _words(dialogue: Dialogue, label: str) -> str:
@@ -133,4 +123,4 @@ def _words(dialogue: Dialogue, label: str) -> str:
 
 def _must_equal(what: str, actual: object, expected: object) -> None:
     if actual != expected:
-        raise Unmet(f"{what}: {expected}", str(actual), expectation="client", step="the openai client")
+        raise Unmet(f"{what}: {expected}", str(actual), expectation="client", step=_STEP)

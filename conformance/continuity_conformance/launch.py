@@ -66,7 +66,7 @@ def launch(settings: Settings, arguments: Sequence[str], *, looks: bool = False)
         selected = _checked(ledger, looks=looks)
     except ContinuityError as error:
         return _refuse(error, ledger)
-    session = SuiteSession(ledger, selected)
+    session = SuiteSession(ledger, selected, looks=looks)
     with _without_addopts():
         code = pytest.main([*_inner_arguments(settings, arguments), *arguments], plugins=[session])
     return Ending(int(code), session.outcome, session.interrupted)

@@ -4,10 +4,11 @@ Node ids are `derive.yaml::DERIVE-01` wherever the package is installed. An item
 results come about is not known here.
 """
 
+import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from _pytest._code.code import ReprFileLocation, TerminalRepr
@@ -19,6 +20,7 @@ from continuity_conformance.verdicts import Result, Verdict
 from continuity_spec import Requirement
 from continuity_spec.loader import BUNDLED
 
+_NAMED: Final = 5
 Decide = Callable[[Requirement], Result]
 
 
@@ -34,12 +36,25 @@ class ResultText(TerminalRepr):
     """The text of a result. `reprcrash` is what the short summary, --tb=line and junit show of it."""
 
     def __init__(self, result: Result, place: str, line: int) -> None:
-        self.text = result.failure or f"{result.id} ({result.level}) {result.verdict.spoken}: {result.reason}"
+        self.text = _text(result)
         self.reprcrash = ReprFileLocation(place, line, headline(result))
 
     def toterminal(self, tw: TerminalWriter) -> None:
         for line in self.text.splitlines():
             tw.line(line)
+
+
+def _text(result: Result) -> str:
+    """One failure in full, and the names of some others: fifty examples that fail alike have one cause."""
+    failed = [each for each in result.evidence if each.failure]
+    if not failed:
+        return result.failure or f"{result.id} ({result.level}) {result.verdict.spoken}: {result.reason}"
+    if not failed[1:]:
+        return failed[0].failure
+    names = [" ".join(part for part in (each.scenario, each.example) if part) for each in failed[1:]]
+    shown = "; ".join([*names[:_NAMED], *(["…"] if names[_NAMED:] else [])])
+    more = textwrap.fill(f"{len(names)} more failed: {shown}", 100, initial_indent="  ", subsequent_indent="    ")
+    return f"{failed[0].failure.rstrip()}\n{more}"
 
 
 class Suite(pytest.Directory):

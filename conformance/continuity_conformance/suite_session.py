@@ -28,9 +28,9 @@ _STATUS = {
 
 
 class SuiteSession:
-    """Registered in the inner run only. `outcome` is there when that is over; None after `--collect-only`."""
+    """Registered in the inner run only. `outcome` is there when that is over; None where pytest only looked (`--collect-only`)."""
 
-    def __init__(self, ledger: Ledger, selected: frozenset[str]) -> None:
+    def __init__(self, ledger: Ledger, selected: frozenset[str], *, looks: bool = False) -> None:
         # pytest registers a plugin object under this name, and the installed plugin asks for it.
         self.__name__ = SUITE_PLUGIN
         self.outcome: Outcome | None = None
@@ -39,6 +39,7 @@ class SuiteSession:
         self.report: Path | None = None
         self._ledger = ledger
         self._selected = selected
+        self._looks = looks
         self._run: Run | None = None
         self._foreign_failures = 0
 
@@ -74,8 +75,8 @@ class SuiteSession:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
-        """Open the run. True means that there is nothing left to do for pytest."""
-        if session.config.option.collectonly:
+        """Open the run, unless collecting failed. True means that there is nothing left to do for pytest."""
+        if self._looks or session.testsfailed:
             return None
         requirements = [item.requirement for item in session.items if isinstance(item, RequirementItem)]
         self._ledger.select(each.id for each in requirements)
@@ -151,7 +152,7 @@ class SuiteSession:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
-        if session.config.option.collectonly:
+        if self._looks:
             return
         try:
             self._close_run()

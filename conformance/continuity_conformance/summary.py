@@ -94,7 +94,9 @@ def _what_next(outcome: Outcome, report: Path | None) -> Iterator[str]:
         yield ""
     if failed:
         profile = f" --profile {shlex.quote(str(outcome.settings.profile))}" if outcome.settings.profile else ""
-        target = shlex.quote(outcome.target.url or outcome.target.name)
+        # The address of a target that the kit started is gone by now; its name starts it again.
+        started = "://" not in outcome.settings.target
+        target = shlex.quote(outcome.settings.target if started else outcome.target.url)
         yield f"again:   continuity run {failed[0].id} --target {target}{profile}"
     if report:
         yield f"report:  {report}"

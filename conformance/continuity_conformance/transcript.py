@@ -30,14 +30,12 @@ _DULL: Final = frozenset(
 def lines(result: Result) -> Iterator[str]:
     """Tell the requirement, its verdict, and each scenario as it went."""
     yield f"{result.id} ({result.level}): {result.verdict.spoken}, {result.seconds:.2f} s"
-    yield from (result.failure or _in_short(result)).splitlines()
+    yield f"  {result.text}"
+    if result.reason:
+        yield f"  {result.reason}"
     for each in result.evidence:
         yield ""
         yield from _scenario(each)
-
-
-def _in_short(result: Result) -> str:
-    return f"  {result.text}\n  {result.reason}".rstrip()
 
 
 def _scenario(evidence: Evidence) -> Iterator[str]:

@@ -45,6 +45,7 @@ def build(settings: Settings, rules: Rules, agent: Agent) -> web.Application:
             web.post("/v1/responses", responses.post),
             web.get("/v1/responses/{id}", responses.get),
             web.delete("/v1/responses/{id}", responses.delete),
+            web.get("/v1/sessions", sessions.list),
             web.get("/v1/sessions/{id}", sessions.get),
             web.delete("/v1/sessions/{id}", sessions.delete),
             web.get("/v1/sessions/{id}/messages", sessions.messages),

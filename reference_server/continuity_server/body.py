@@ -8,6 +8,7 @@ from continuity_server.derivation import TEXT_PARTS, Message
 from continuity_server.errors import Case, Refusal, invalid
 
 ROLES: Final = frozenset({"system", "developer", "user", "assistant", "tool"})
+LONGEST_NAME: Final = 256
 SAMPLING: Final = (
     "temperature", "top_p", "max_tokens", "max_completion_tokens", "stop", "seed", "presence_penalty", "frequency_penalty",
     "response_format", "tool_choice", "parallel_tool_calls", "reasoning_effort", "logit_bias",
@@ -36,13 +37,21 @@ def fingerprint(body: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
 
 
-def expect(body: dict[str, Any], name: str, kind: type, default: object = None) -> Any:  # noqa: ANN401 - JSON has any type
+def expect(body: dict[str, Any], name: str, kind: type, default: object = None) -> Any:
     """Take a field of a body, of that type or absent (null counts as absent)."""
     value = body.get(name)
     if value is None:
         return default
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         raise invalid(f"{name} has the wrong type. Leave it out, or send what the API describes.", name)
+    return value
+
+
+def name_of(body: dict[str, Any], name: str, default: str | None = None) -> str | None:
+    """Take a field that names something: a text of 1 to 256 characters."""
+    value: str | None = expect(body, name, str, default)
+    if value is not None and not 0 < len(value) <= LONGEST_NAME:
+        raise invalid(f"{name} is no text of 1 to {LONGEST_NAME} characters.", name)
     return value
 
 

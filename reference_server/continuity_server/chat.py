@@ -6,7 +6,7 @@ from typing import Any
 from aiohttp import web
 
 from continuity_server.agent import Agent
-from continuity_server.body import check_message, check_tools, expect, fingerprint, parsed, sampling
+from continuity_server.body import check_message, check_tools, expect, fingerprint, name_of, parsed, sampling
 from continuity_server.continuity import Rules
 from continuity_server.echo import Surface, Told
 from continuity_server.errors import Refusal, invalid
@@ -38,7 +38,7 @@ class Chat:
         checked = [check_message(message, f"messages[{index}]") for index, message in enumerate(messages)]
         if not any(message["role"] == "user" for message in checked) and checked[-1]["role"] != "tool":
             raise invalid("messages has no user message. Send one.", "messages")
-        model, ident = expect(body, "model", str, DEFAULT_MODEL), self._rules.minted("chatcmpl-")
+        model, ident = name_of(body, "model") or DEFAULT_MODEL, self._rules.minted("chatcmpl-")
         created = int(time.time())
         return Ask(
             surface=Surface.CHAT,

@@ -62,7 +62,7 @@ class Control:
             fault = Fault(_text(body, "what"))
         except ValueError:
             raise invalid("what is read, write or lineage.", "what") from None
-        if expect(body, "on", bool, default=True):
+        if _given(body, "on", bool):
             self._agent.store.faults.add(fault)
         else:
             self._agent.store.faults.discard(fault)
@@ -81,6 +81,8 @@ class Control:
 
     async def _link(self, principal: str, body: JSON) -> JSON:
         owner, session = self._session(principal, body)
+        if "next" not in body:
+            raise invalid("next is missing; null makes the session its own tip again.", "next")
         following = expect(body, "next", str)
         statement = "UPDATE sessions SET next=?, end_reason=? WHERE owner=? AND id=?"
         reason = COMPRESSION if following is not None else None
@@ -107,7 +109,11 @@ class Control:
 
 
 def _text(body: JSON, name: str) -> str:
-    value: str | None = expect(body, name, str)
+    return str(_given(body, name, str))
+
+
+def _given(body: JSON, name: str, kind: type) -> object:
+    value: object = expect(body, name, kind)
     if value is None:
         raise invalid(f"{name} is missing.", name)
     return value

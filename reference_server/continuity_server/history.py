@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from enum import Enum
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from continuity_server.derivation import SYSTEM_ROLES, Message
 from continuity_server.echo import Surface
@@ -13,7 +13,17 @@ SUMMARY_NAME: Final = "summary"
 PLACEHOLDER: Final = "[no result: the client did not return one]"
 
 Messages = list[Message]
-W = TypeVar("W")
+
+
+class StoredTurn(Protocol):
+    """A turn as it is about to be stored; which session it goes to is all that a rule may ask of it."""
+
+    @property
+    def session(self) -> tuple[str, str]:
+        """Give the owner and the id."""
+
+
+W = TypeVar("W", bound=StoredTurn)
 
 
 class Unanswered(Enum):

@@ -39,7 +39,7 @@ def _message(item: object, where: str) -> Message:
     return {"role": item["role"], "content": _content(item["content"])}
 
 
-def _content(content: Any) -> Any:  # noqa: ANN401 - JSON has any type
+def _content(content: Any) -> Any:
     """Text parts have another name in chat messages; a lone one is just its text."""
     if isinstance(content, str):
         return content

@@ -56,3 +56,7 @@ class Write:
     slug: str | None = None
     replay: Replay | None = None
     max_responses: int = 1000
+
+    @property
+    def session(self) -> tuple[str, str]:
+        return self.owner, self.history.session

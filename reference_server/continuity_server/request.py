@@ -17,7 +17,7 @@ PRINCIPAL: Final = web.RequestKey("principal", str)
 SETTINGS: Final = web.AppKey("settings", Settings)
 RULES: Final = web.AppKey("rules", Rules)
 KEYLESS: Final = "single-user"
-_LONGEST_KEY: Final = 255
+_LONGEST_KEY: Final = 256
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,7 +82,7 @@ class Resolver:
             session = self._rules.minted("sess_")
             return Place(ask.principal, session, session, slug=slug, chain=session)
         named = self._named(ask.principal, header)
-        if self._store.has_slug(named.owner, named.root):
+        if self._store.slug_of(named.owner, named.root) is not None:
             message = "The session that the header names belongs to another conversation. Leave one of the two out."
             raise Refusal(Case.SESSION_CONFLICT, message, param="conversation")
         return Place(

@@ -1,23 +1,22 @@
 """POST, GET and DELETE /v1/responses: translates between response objects and turns, and decides nothing."""
 
 import time
-from typing import Any, Final
+from typing import Any
 
 from aiohttp import web
 
 from continuity_server.agent import Agent
-from continuity_server.body import expect, fingerprint, parsed, sampling
+from continuity_server.body import LONGEST_NAME, expect, fingerprint, name_of, parsed, sampling
 from continuity_server.continuity import Rules
 from continuity_server.echo import Surface
 from continuity_server.errors import Case, Refusal, invalid
 from continuity_server.items import messages_of, output_of, tools_of
+from continuity_server.records import StoredResponse
 from continuity_server.request import PRINCIPAL, Caller, answer, check_may_continue, idempotency_key
 from continuity_server.response_stream import ResponseStream
 from continuity_server.settings import DEFAULT_MODEL
 from continuity_server.sse import EventStream
 from continuity_server.turn import Ask, Made, NoSink
-
-_LONGEST_SLUG: Final = 256
 
 
 class Responses:
@@ -37,7 +36,7 @@ class Responses:
 
     def _ask(self, request: web.Request, body: dict[str, Any]) -> Ask:
         caller = Caller.of(request, self._rules)
-        slug, previous = slug_of(body), expect(body, "previous_response_id", str)
+        slug, previous = slug_of(body), name_of(body, "previous_response_id")
         if slug is not None and previous is not None:
             message = "conversation and previous_response_id exclude each other. Send one of them."
             raise Refusal(Case.MUTUALLY_EXCLUSIVE, message, param="previous_response_id")
@@ -50,7 +49,7 @@ class Responses:
             messages=messages_of(body),
             shape=lambda made, told: self._rules.with_session(response_object(ask, created, made), told),
             answer_id=self._rules.minted("resp_"),
-            model=expect(body, "model", str, DEFAULT_MODEL),
+            model=name_of(body, "model") or DEFAULT_MODEL,
             body=body,
             header=caller.session,
             slug=slug,
@@ -66,25 +65,25 @@ class Responses:
 
     async def get(self, request: web.Request) -> web.Response:
         """SLUG-15: the stored response. ISOLATE-06: a foreign one is as unknown."""
-        found = self._agent.store.response(request[PRINCIPAL], request.match_info["id"])
-        if found is None:
-            raise _not_found()
-        return answer(found.body)
+        return answer(self._found(request).body)
 
     async def delete(self, request: web.Request) -> web.Response:
         """SLUG-15, -18: that response only; its slug goes on in the same session."""
-        owner, ident = request[PRINCIPAL], request.match_info["id"]
-        if self._agent.store.response(owner, ident) is None:
-            raise _not_found()
+        owner, ident = request[PRINCIPAL], self._found(request).id
         await self._agent.store.execute(
             ("DELETE FROM responses WHERE owner=? AND id=?", (owner, ident)),
             ("UPDATE conversations SET response_id=NULL WHERE owner=? AND response_id=?", (owner, ident)),
         )
         return answer({"id": ident, "object": "response", "deleted": True})
 
-
-def _not_found() -> Refusal:
-    return Refusal(Case.RESPONSE_NOT_FOUND, "There is no response with this id. It was never stored, or it is gone.")
+    def _found(self, request: web.Request) -> StoredResponse:
+        check_may_continue(request)
+        found = self._agent.store.response(request[PRINCIPAL], request.match_info["id"])
+        if found is None:
+            raise Refusal(
+                Case.RESPONSE_NOT_FOUND, "There is no response with this id. It was never stored, or it is gone."
+            )
+        return found
 
 
 def slug_of(body: dict[str, Any]) -> str | None:
@@ -96,8 +95,8 @@ def slug_of(body: dict[str, Any]) -> str | None:
         if isinstance(body.get("conversation"), dict):
             raise invalid("conversation.id is no text.", "conversation")
         return None
-    if not isinstance(slug, str) or not slug or len(slug.strip()) > _LONGEST_SLUG:
-        raise invalid(f"conversation is no text of 1 to {_LONGEST_SLUG} characters.", "conversation")
+    if not isinstance(slug, str) or not slug or len(slug.strip()) > LONGEST_NAME:
+        raise invalid(f"conversation is no text of 1 to {LONGEST_NAME} characters.", "conversation")
     return slug
 
 

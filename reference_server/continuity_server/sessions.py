@@ -1,14 +1,18 @@
-"""GET and DELETE /v1/sessions/{id}, GET /v1/sessions/{id}/messages: what is stored, as it is stored."""
+"""GET and DELETE /v1/sessions…: what is stored, as it is stored."""
+
+from typing import Any, Final
 
 from aiohttp import web
 
 from continuity_server.agent import Agent
 from continuity_server.continuity import Rules
 from continuity_server.echo import Surface
-from continuity_server.errors import Case, Refusal
+from continuity_server.errors import Case, Refusal, invalid
 from continuity_server.lineage import Session
 from continuity_server.request import PRINCIPAL, answer, check_may_continue
 from continuity_server.schema import DELETE_CHAIN
+
+_LONGEST_PAGE: Final = 100
 
 
 class Sessions:
@@ -22,21 +26,22 @@ class Sessions:
         owner, session = self._found(request)
         tip = self._agent.resolver.tip(owner, session.id) or session
         return answer(
-            {
-                "id": session.id,
-                "object": "session",
-                "created_at": session.created,
-                "parent_id": session.parent,
-                "end_reason": session.end_reason,
-                "tip_id": tip.id,
-            }
+            {**_shown(session), "tip_id": tip.id, "conversation": self._agent.store.slug_of(owner, session.root)}
         )
+
+    async def list(self, request: web.Request) -> web.Response:
+        """ISOLATE-06: the principal's own sessions, the newest first."""
+        check_may_continue(request)
+        limit = _limit(request.query.get("limit", "20"))
+        found = self._agent.store.sessions(request[PRINCIPAL], request.query.get("after"), limit + 1)
+        shown = [_shown(session) for session in found[:limit]]
+        return answer({"object": "list", "data": shown, "has_more": len(found) > limit})
 
     async def messages(self, request: web.Request) -> web.Response:
         owner, session = self._found(request)
         line = self._rules.line(session.id, Surface.CHAT)
         stored = self._agent.store.messages(owner, line, session.epoch)
-        return answer({"object": "list", "data": stored})
+        return answer({"object": "list", "data": stored, "has_more": False})
 
     async def delete(self, request: web.Request) -> web.Response:
         """DELETE-01: the whole compression chain, once its running turn is over."""
@@ -55,3 +60,19 @@ class Sessions:
         if session is None:
             raise Refusal(Case.SESSION_NOT_FOUND, "There is no session with this id.")
         return owner, session
+
+
+def _shown(session: Session) -> dict[str, Any]:
+    return {
+        "id": session.id,
+        "object": "session",
+        "created_at": session.created,
+        "parent_id": session.parent,
+        "end_reason": session.end_reason,
+    }
+
+
+def _limit(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= _LONGEST_PAGE:
+        raise invalid(f"limit is no number from 1 to {_LONGEST_PAGE}.", "limit")
+    return int(text)

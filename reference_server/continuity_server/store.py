@@ -6,15 +6,15 @@ HISTORY-12: one connection serves all requests; a turn opens none of its own. It
 import asyncio
 import json
 import sqlite3
-import time
 from collections.abc import Callable
 from enum import Enum
 from typing import Any
 
 from continuity_server.derivation import Message
-from continuity_server.lineage import COMPRESSION, Covered, Session
-from continuity_server.records import HistoryWrite, Replay, StoredResponse, Write
+from continuity_server.lineage import Covered, Session
+from continuity_server.records import Replay, StoredResponse, Write
 from continuity_server.schema import SCHEMA
+from continuity_server.writing import apply, run_all
 
 Change = Callable[[sqlite3.Connection], None]
 
@@ -57,6 +57,14 @@ class Store:
         rows = self._read(Fault.LINEAGE, "SELECT * FROM sessions WHERE owner=? AND id=?", owner, session)
         return _session(rows[0]) if rows else None
 
+    def sessions(self, owner: str, after: str | None, limit: int) -> list[Session]:
+        """Give a page of an owner's sessions, the newest first."""
+        query = (
+            "SELECT * FROM sessions WHERE owner=?1 AND rowid<"
+            "coalesce((SELECT rowid FROM sessions WHERE owner=?1 AND id=?2), 1<<62) ORDER BY rowid DESC LIMIT ?3"
+        )
+        return [_session(row) for row in self._read(Fault.LINEAGE, query, owner, after, limit)]
+
     def children(self, owner: str, session: str) -> list[str]:
         rows = self._read(
             Fault.LINEAGE, "SELECT id FROM sessions WHERE owner=? AND parent=? ORDER BY rowid", owner, session
@@ -81,9 +89,11 @@ class Store:
         rows = self._read(Fault.LINEAGE, query, owner, slug)
         return (rows[0][0], rows[0][1]) if rows else None
 
-    def has_slug(self, owner: str, root: str) -> bool:
-        query = "SELECT 1 FROM conversations c JOIN sessions s ON s.owner=c.owner AND s.id=c.session WHERE c.owner=? AND s.root=?"
-        return bool(self._read(Fault.LINEAGE, query, owner, root))
+    def slug_of(self, owner: str, root: str) -> str | None:
+        """Give the slug of a chain."""
+        query = "SELECT name FROM conversations c JOIN sessions s ON s.owner=c.owner AND s.id=c.session WHERE c.owner=? AND s.root=?"
+        rows = self._read(Fault.LINEAGE, query, owner, root)
+        return rows[0][0] if rows else None
 
     def replay(self, owner: str, scope: str, key: str) -> Replay | None:
         rows = self._read(Fault.READ, "SELECT * FROM replays WHERE owner=? AND scope=? AND key=?", owner, scope, key)
@@ -110,11 +120,11 @@ class Store:
             raise StoreUnwritableError from error
 
     async def commit(self, write: Write) -> None:
-        await self._change(lambda connection: _apply(connection, write))
+        await self._change(lambda connection: apply(connection, write))
 
     async def execute(self, *statements: tuple[str, tuple[object, ...]]) -> None:
         """Several statements, committed together."""
-        await self._change(lambda connection: _all(connection, statements))
+        await self._change(lambda connection: run_all(connection, statements))
 
     async def _change(self, change: Change) -> None:
         """DURABLE-02: returns when the change is on disk. All changes of one round of the loop share one commit."""
@@ -162,74 +172,6 @@ def _settle(done: asyncio.Future[None], *, failed: bool) -> None:
         done.set_exception(StoreUnwritableError())
     else:
         done.set_result(None)
-
-
-def _all(connection: sqlite3.Connection, statements: tuple[tuple[str, tuple[object, ...]], ...]) -> None:
-    for statement, values in statements:
-        connection.execute(statement, values)
-
-
-def _apply(connection: sqlite3.Connection, write: Write) -> None:
-    """One turn: its messages, the end of its parent, its response, its slug and its replay."""
-    _write_history(connection, write.owner, write.history)
-    session, owner = write.history.session, write.owner
-    if write.ended is not None:
-        query = "UPDATE sessions SET next=?, end_reason=? WHERE owner=? AND id=?"
-        connection.execute(query, (session, COMPRESSION, owner, write.ended))
-    if write.uncompress is not None:
-        connection.execute("UPDATE sessions SET compress_next=0 WHERE owner=? AND id=?", (owner, write.uncompress))
-    if write.response is not None:
-        _write_response(connection, write, *write.response)
-    if write.slug is not None:
-        values = (owner, write.slug, session, write.response[0] if write.response else None)
-        connection.execute(
-            "INSERT OR REPLACE INTO conversations (owner, name, session, response_id) VALUES (?,?,?,?)", values
-        )
-    if write.replay is not None:
-        replay = write.replay
-        names = (owner, replay.scope, replay.key, replay.fingerprint, replay.root, replay.header)
-        connection.execute("INSERT OR REPLACE INTO replays VALUES (?,?,?,?,?,?,?)", (*names, json.dumps(replay.body)))
-
-
-def _write_history(connection: sqlite3.Connection, owner: str, history: HistoryWrite) -> None:
-    head = (owner, history.session, history.root, history.parent, history.kind, int(time.time()))
-    query = "INSERT OR IGNORE INTO sessions (owner, id, root, parent, kind, created) VALUES (?,?,?,?,?,?)"
-    connection.execute(query, head)
-    if history.replace:
-        _new_epoch(connection, owner, history)
-    query = (
-        "INSERT INTO messages (owner, session, epoch, data) "
-        "VALUES (?1, ?2, (SELECT epoch FROM sessions WHERE owner=?1 AND id=?3), ?4)"
-    )
-    rows = ((owner, history.line, history.session, json.dumps(message)) for message in history.messages)
-    connection.executemany(query, rows)
-
-
-def _new_epoch(connection: sqlite3.Connection, owner: str, history: HistoryWrite) -> None:
-    """Replace the history; the old one stays only where a response may still branch from it (SLUG-13)."""
-    covered = history.covered or Covered()
-    query = "UPDATE sessions SET epoch=epoch+1, covered_count=?, covered_digest=? WHERE owner=? AND id=?"
-    connection.execute(query, (covered.count, covered.digest, owner, history.session))
-    query = (
-        "DELETE FROM messages WHERE owner=?1 AND session=?2 "
-        "AND NOT EXISTS (SELECT 1 FROM responses WHERE owner=?1 AND session=?3)"
-    )
-    connection.execute(query, (owner, history.line, history.session))
-
-
-def _write_response(connection: sqlite3.Connection, write: Write, response: str, body: dict[str, Any]) -> None:
-    history = write.history
-    query = (
-        "INSERT INTO responses (owner, id, session, epoch, upto, body) VALUES (?1, ?2, ?3, "
-        "(SELECT epoch FROM sessions WHERE owner=?1 AND id=?3), "
-        "(SELECT max(seq) FROM messages WHERE owner=?1 AND session=?5), ?4)"
-    )
-    connection.execute(query, (write.owner, response, history.session, json.dumps(body), history.line))
-    query = (
-        "DELETE FROM responses WHERE owner=?1 AND seq<="
-        "(SELECT seq FROM responses WHERE owner=?1 ORDER BY seq DESC LIMIT 1 OFFSET ?2)"
-    )
-    connection.execute(query, (write.owner, write.max_responses))
 
 
 def _session(row: tuple[Any, ...]) -> Session:

@@ -56,8 +56,7 @@ class Viewer:
         """HISTORY-11: a result without its call cannot be sent to any model."""
         if not view.new:
             raise invalid("The request has no new input. End it with a user message or with tool results.")
-        results = {message["tool_call_id"] for message in view.new if message["role"] == "tool"}
-        calls = {call["id"] for message in view.new for call in message.get("tool_calls") or []}
-        if results and not results & (open_calls(view.before) | calls):
+        results = {message.get("tool_call_id") for message in view.new}
+        if None not in results and not results & open_calls(view.before):
             raise invalid("The tool results answer no open tool call of this session. Send a user message.")
         return view

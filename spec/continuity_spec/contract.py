@@ -171,7 +171,8 @@ def _inlined(schema: Any) -> Any:
     beside = {key: _inlined(value) for key, value in schema.items() if key != "$ref"}
     if "$ref" not in schema:
         return beside
-    return {**beside, "allOf": [*beside.get("allOf", []), _inlined(_resolved(schema))]}
+    named = _inlined(_resolved(schema))
+    return {**beside, "allOf": [*beside.get("allOf", []), named]} if beside else named
 
 
 # From an answer to its problems

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 from continuity_conformance.release import newest
 
 
@@ -30,7 +31,8 @@ def test_a_closed_port_is_one_line_and_code_3(run_pytest, closed_port: str):
 
 
 def test_a_closed_port_takes_less_than_two_seconds(run_pytest, closed_port: str):
-    run_pytest("--version", "--version")
+    """Once Python has compiled what it imports: the first run on a machine also pays for that."""
+    run_pytest("--target", closed_port)
     began = time.monotonic()
     run_pytest("--target", closed_port)
 

@@ -1,11 +1,11 @@
 """The ledger books each requirement of the release once; results.json and the summary are made from it."""
 
 import json
-import os
 from pathlib import Path
 
 import jsonschema
 import pytest
+
 from continuity_conformance import results, summary
 from continuity_conformance.classes import class_verdicts
 from continuity_conformance.errors import KitError, UnreachableError
@@ -142,7 +142,7 @@ def test_a_report_is_replaced_whole(tmp_path: Path):
     path = results.write(ledger().close(), tmp_path)
 
     assert json.loads(path.read_text())["verdict"] == "conformant"
-    assert os.listdir(tmp_path) == ["results.json"]
+    assert [each.name for each in tmp_path.iterdir()] == ["results.json"]
 
 
 def test_a_lone_surrogate_in_an_answer_does_not_cost_the_report(tmp_path: Path):

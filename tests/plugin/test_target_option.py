@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from continuity_conformance.release import newest
 from continuity_conformance.selection import node_id
 
@@ -145,10 +146,10 @@ def test_an_area_is_a_selection(run_pytest):
 
 
 def test_an_unknown_id_ends_with_the_nearest(run_pytest):
-    done = run_pytest("--target", NOWHERE, "ECHO-O3")
+    done = run_pytest("--target", NOWHERE, "EHCO-03")
 
     assert done.returncode == 2
-    assert done.stderr.startswith("continuity: ECHO-O3: ")
+    assert done.stderr.startswith("continuity: EHCO-03: ")
     assert 'Did you mean "ECHO-03"?' in done.stderr
 
 

@@ -306,6 +306,7 @@ def test_a_folder_without_requirements_is_no_spec(tmp_path):
 PROFILE = """\
 name: my-gateway 2.1
 header: X-My-Session
+model: my-model
 principals: {alice: $MY_KEY, bob: $MY_SECOND_KEY}
 legacy: alice
 options: {compaction: in-place, turns: reject, tells: header}

@@ -143,9 +143,9 @@ class TestDocument:
         text = resources.files("continuity_spec").joinpath("openapi.yaml").read_text(encoding="utf-8")
         seconds = []
         for _ in range(5):
-            started = time.perf_counter()
+            started = time.process_time()
             yaml.load(text, Loader=yaml.CSafeLoader)
-            seconds.append(time.perf_counter() - started)
+            seconds.append(time.process_time() - started)
 
         assert min(seconds) < 0.08
 

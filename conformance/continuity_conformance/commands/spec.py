@@ -2,8 +2,12 @@
 
 import argparse
 import json
+import shutil
 import sys
 from pathlib import Path
+
+from continuity_spec import listing, load
+from continuity_spec.loader import BUNDLED
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,30 +29,27 @@ def spec(options: argparse.Namespace) -> int:
 
 
 def _list(options: argparse.Namespace) -> int:
-    from continuity_spec import listing, load  # noqa: PLC0415
-
-    if options.json:
-        _say(json.dumps(listing.as_rows(load()), ensure_ascii=False, indent=2))
-    else:
-        _say(listing.as_table(load()))
+    whole = load()
+    rows = json.dumps(listing.as_rows(whole), ensure_ascii=False, indent=2) if options.json else ""
+    _say(rows or listing.as_table(whole, _width()))
     return 0
 
 
 def _show(options: argparse.Namespace) -> int:
-    from continuity_spec import listing, load  # noqa: PLC0415
-
     whole = load()
-    _say("\n\n".join(listing.show(whole.requirement(wanted.upper())) for wanted in options.ids))
+    _say("\n\n".join(listing.show(whole, wanted.upper(), _width()) for wanted in options.ids))
     return 0
 
 
 def _lint(options: argparse.Namespace) -> int:
-    from continuity_spec import listing  # noqa: PLC0415
-
-    problems = listing.lint(options.files)
-    _say("\n".join(str(problem) for problem in problems) or "nothing to report")
+    problems = listing.lint(options.files or sorted((BUNDLED / "requirements").glob("*.yaml")))
+    _say("\n".join(problems) or "nothing to report")
     return 1 if problems else 0
 
 
+def _width() -> int:
+    return shutil.get_terminal_size().columns
+
+
 def _say(text: str) -> None:
-    sys.stdout.write(f"{text.rstrip()}\n")
+    sys.stdout.write(f"{text}\n")

@@ -27,7 +27,10 @@ class DeriveTrims(Rules):
         return super().text(content).strip()
 
 
-@defect("derive-joins-without-line-feed", "System prompt and first user message are hashed without the line feed between them.")
+@defect(
+    "derive-joins-without-line-feed",
+    "System prompt and first user message are hashed without the line feed between them.",
+)
 class DeriveJoinsWithoutLineFeed(Rules):
     def seed_v1(self, system: str, user: str) -> bytes:
         return f"{system}{user}".encode()
@@ -39,7 +42,7 @@ class DeriveRandomId(Rules):
         return f"api-{secrets.token_hex(8)}"
 
 
-@defect("derive-ignores-first-user-message", "The derived id is made from the system prompt alone.", "hermes-agent#7484")
+@defect("derive-ignores-first-user-message", "The derived id is made from the system prompt alone.")
 class DeriveIgnoresFirstUserMessage(Rules):
     def first_user_message(self, messages: Sequence[Message]) -> str:  # noqa: ARG002 - that is the defect
         return ""
@@ -65,13 +68,17 @@ class DeriveNoneAsText(Rules):
         return super().system_prompt(messages) if self.opening_prompts(messages) else "None"
 
 
-@defect("derive-from-last-user-message", "The derived id is made from the last user message, so every turn gets another.", "hermes-webui#4535")
+@defect(
+    "derive-from-last-user-message",
+    "The derived id is made from the last user message, so every turn gets another.",
+    "hermes-webui#4535",
+)
 class DeriveFromLastUserMessage(Rules):
     def first_user_message(self, messages: Sequence[Message]) -> str:
         return super().first_user_message(messages[::-1])
 
 
-@defect("derive-counts-answers", "Later messages and answers change the derived id.", "hermes-webui#4535")
+@defect("derive-counts-answers", "Later messages and answers change the derived id.")
 class DeriveCountsAnswers(Rules):
     def first_user_message(self, messages: Sequence[Message]) -> str:
         return "\n".join(self.text(message.get("content")) for message in messages if message["role"] != "system")
@@ -84,7 +91,7 @@ class DeriveCountsModel(Rules):
         return f"api-{self.digest(json.dumps([super().derived_id(body), counted]).encode())[:16]}"
 
 
-@defect("derive-stream-differs", "A streamed request gets another derived id than a plain one.", "litellm PR 37956")
+@defect("derive-stream-differs", "A streamed request gets another derived id than a plain one.")
 class DeriveStreamDiffers(Rules):
     def derived_id(self, body: Mapping[str, Any]) -> str | None:
         plain = super().derived_id(body)
@@ -153,13 +160,18 @@ class DeriveFoldsCase(Rules):
         return super().text(content).lower()
 
 
-@defect("derived-history-on-top-of-store", "A derived turn sees the stored history and then the body's: everything twice.", "hermes-agent PR 41700")
+@defect(
+    "derived-history-on-top-of-store", "A derived turn sees the stored history and then the body's: everything twice."
+)
 class DerivedHistoryOnTopOfStore(Rules):
     def derived_history(self, stored: Sequence[Message], body: Sequence[Message]) -> Messages:
         return [*stored, *body]
 
 
-@defect("derived-history-from-store", "A derived turn sees the stored history and its last message; the body's does not count.")
+@defect(
+    "derived-history-from-store",
+    "A derived turn sees the stored history and its last message; the body's does not count.",
+)
 class DerivedHistoryFromStore(Rules):
     def derived_history(self, stored: Sequence[Message], body: Sequence[Message]) -> Messages:
         return [*stored, *self.new_input(body)]
@@ -175,7 +187,10 @@ class DeriveSaltedPerProcess(Rules):
         return super().digest(self._salt + seed)
 
 
-@defect("derive-v2-as-v1-concatenation", "content-v2 hashes both texts with a line feed between, so text can move across the border.")
+@defect(
+    "derive-v2-as-v1-concatenation",
+    "content-v2 hashes both texts with a line feed between, so text can move across the border.",
+)
 class DeriveV2AsV1Concatenation(Rules):
     def seed_v2(self, system: str, user: str) -> bytes:
         return self.seed_v1(system, user)
@@ -187,7 +202,11 @@ class DeriveV2EscapesUnicode(Rules):
         return json.dumps([system, user], separators=(",", ":")).encode()
 
 
-@defect("derived-session-shared-by-principals", "Principals with the same opening share one derived session.", "openclaw#126461")
+@defect(
+    "derived-session-shared-by-principals",
+    "Principals with the same opening share one derived session.",
+    "hermes-agent#7484",
+)
 class DerivedSessionSharedByPrincipals(Rules):
     def owner(self, principal: str, session: str) -> str:
         return "everybody" if session.startswith(("api-", "api2-")) else principal
@@ -199,7 +218,9 @@ class DerivationBeatsHeader(Rules):
         return derived(), True
 
 
-@defect("constant-default-session", "Requests without an id share one session called default.", "nanobot PR 4533")
+@defect(
+    "constant-default-session", "Requests without an id share one session called default.", "claude-code-hub PR 793"
+)
 class ConstantDefaultSession(Rules):
     def chosen_id(self, sent: str | None, derived: Callable[[], str | None]) -> tuple[str | None, bool]:  # noqa: ARG002 - that is the defect
         return sent if sent is not None else "api:default", False

@@ -15,7 +15,7 @@ class HeaderMissing(Rules):
         return [] if surface is Surface.CHAT else super().answer_fields(told, surface, streamed=streamed)
 
 
-@defect("header-twice", "The continuity header is sent twice.")
+@defect("header-twice", "The continuity header is sent twice.", "agentchattr#80")
 class HeaderTwice(Rules):
     def answer_fields(self, told: Told, surface: Surface, *, streamed: bool) -> Fields:
         return super().answer_fields(told, surface, streamed=streamed) * 2
@@ -46,19 +46,20 @@ class StreamWithoutHeader(Rules):
         return [] if quiet else super().answer_fields(told, surface, streamed=streamed)
 
 
-@defect("header-name-case-sensitive", "The continuity header counts only when its name is written as the server writes it.", "kernel-mcp-server PR 128")
+@defect(
+    "header-name-case-sensitive",
+    "The continuity header counts only when its name is written as the server writes it.",
+    "fast-mcp#132",
+)
 class HeaderNameCaseSensitive(Rules):
     def is_continuity_header(self, name: str) -> bool:
         return name == HEADER
 
 
-@defect("header-blanks-count", "An id that a client pads with blanks is kept with a blank of its own: the trimmed one names another session.")
-class HeaderBlanksCount(Rules):
-    def trimmed(self, value: str) -> str:
-        return value
-
-
-@defect("empty-header-is-an-id", "An empty continuity header names the session with the empty id, for everybody who sends one.")
+@defect(
+    "empty-header-is-an-id",
+    "An empty continuity header names the session with the empty id, which all who send one share.",
+)
 class EmptyHeaderIsAnId(Rules):
     def named_id(self, value: str) -> str | None:
         return self.checked_id(value) or "empty"
@@ -78,20 +79,32 @@ class ResponsesStreamWithoutHeader(Rules):
         return [] if quiet else super().answer_fields(told, surface, streamed=streamed)
 
 
-@defect("echoed-id-does-not-continue", "The id that is told for a session the client did not name is not the one that it is stored under.", "litellm PR 37956")
+@defect(
+    "echoed-id-does-not-continue",
+    "The id that is told for a session the client did not name is not the one that it is stored under.",
+    "litellm PR 37956",
+)
 class EchoedIdDoesNotContinue(Rules):
     def told_id(self, sent: str | None, root: str, tip: str) -> str:
         told = super().told_id(sent, root, tip)
-        return f"{told}-public" if told.startswith(("api-", "api2-", "sess_")) and not told.endswith("-public") else told
+        return (
+            f"{told}-public" if told.startswith(("api-", "api2-", "sess_")) and not told.endswith("-public") else told
+        )
 
 
-@defect("cors-header-not-allowed", "The preflight does not allow the continuity header.", "modelcontextprotocol/python-sdk#1135")
+@defect(
+    "cors-header-not-allowed",
+    "The preflight does not allow the continuity header.",
+    "modelcontextprotocol/python-sdk#1135",
+)
 class CorsHeaderNotAllowed(Rules):
     def cors_allowed(self) -> tuple[str, ...]:
         return tuple(name for name in super().cors_allowed() if name != HEADER)
 
 
-@defect("cors-header-not-exposed", "Browsers may not read the continuity header.", "modelcontextprotocol/python-sdk#1135")
+@defect(
+    "cors-header-not-exposed", "Browsers may not read the continuity header.", "modelcontextprotocol/python-sdk#1135"
+)
 class CorsHeaderNotExposed(Rules):
     def cors_exposed(self) -> tuple[str, ...]:
         return tuple(name for name in super().cors_exposed() if name != HEADER)
@@ -103,34 +116,37 @@ class ErrorWithoutHeader(Rules):
         return []
 
 
-@defect("completion-without-usage", "A chat completion has no usage object.")
-class CompletionWithoutUsage(Rules):
+@defect("completion-without-object", "A chat completion does not say what kind of object it is.")
+class CompletionWithoutObject(Rules):
     def with_session(self, body: Mapping[str, Any], told: Told) -> dict[str, Any]:
         whole = super().with_session(body, told)
-        return {name: value for name, value in whole.items() if name != "usage" or body["object"] != "chat.completion"}
+        return {name: value for name, value in whole.items() if name != "object" or value != "chat.completion"}
 
 
-@defect("completion-without-choices", "A chat completion gives its text as `answer`, and has no choices.")
-class CompletionWithoutChoices(Rules):
-    def with_session(self, body: Mapping[str, Any], told: Told) -> dict[str, Any]:
-        whole = super().with_session(body, told)
-        return {**whole, "object": "answer"} if body["object"] == "chat.completion" else whole
+@defect("stream-chunk-without-choices", "A stream tells the session in a chunk of its own, which has no choices.")
+class StreamChunkWithoutChoices(Rules):
+    def last_chunks(self, finish: Mapping[str, Any], session: Mapping[str, Any]) -> list[Event]:
+        bare = {name: value for name, value in finish.items() if name != "choices"}
+        return [(None, {**bare, **session}), (None, dict(finish))]
 
 
-@defect("response-without-output", "A response gives its text as `text`, and has no output items.")
+@defect("response-without-output", "A response has an empty output; its text is nowhere.")
 class ResponseWithoutOutput(Rules):
     def with_session(self, body: Mapping[str, Any], told: Told) -> dict[str, Any]:
         whole = super().with_session(body, told)
         return {**whole, "output": []} if body["object"] == "response" else whole
 
 
-@defect("session-in-a-named-event", "A stream tells the session in an event of its own, which clients read as a chunk without choices.")
+@defect(
+    "session-in-a-named-event",
+    "A stream tells the session in an event of its own, which clients read as a chunk without choices.",
+)
 class SessionInANamedEvent(Rules):
     def last_chunks(self, finish: Mapping[str, Any], session: Mapping[str, Any]) -> list[Event]:
         return [("hermes.session", dict(session)), (None, dict(finish))]
 
 
-@defect("body-session-differs-from-header", "The body names another session than the header.", "litellm PR 37956")
+@defect("body-session-differs-from-header", "The body names another session than the header.")
 class BodySessionDiffersFromHeader(Rules):
     def session_object(self, told: Told) -> dict[str, Any]:
         return {**super().session_object(told), "id": f"{told.id}-body"}
