@@ -11,7 +11,7 @@ from continuity_server.chat import Chat
 from continuity_server.continuity import Rules
 from continuity_server.control import Control
 from continuity_server.errors import Case, Refusal
-from continuity_server.request import PRINCIPAL, RULES, SETTINGS, answer, principal_of, refused
+from continuity_server.request import PRINCIPAL, RULES, SETTINGS, STREAMING, answer, principal_of, refused
 from continuity_server.responses import Responses
 from continuity_server.sessions import Sessions
 from continuity_server.settings import DEFAULT_MODEL, HEADER, RELEASE, Settings
@@ -100,6 +100,8 @@ async def _errors(request: web.Request, handler: Handler) -> web.StreamResponse:
         return response
     except Exception:  # the last border: what nobody foresaw is logged here, and told without its trace
         logger.exception("%s %s failed", request.method, request.path)
+        if STREAMING in request:
+            raise
         return refused(
             Refusal(Case.INTERNAL, "The server has a defect. Report it, with the time of this answer."), rules
         )

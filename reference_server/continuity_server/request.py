@@ -9,13 +9,13 @@ from typing import Any, Final
 from aiohttp import web
 
 from continuity_server.continuity import Rules
-from continuity_server.echo import Fields
 from continuity_server.errors import Case, Refusal, invalid
 from continuity_server.settings import Key, Settings
 
 PRINCIPAL: Final = web.RequestKey("principal", str)
 SETTINGS: Final = web.AppKey("settings", Settings)
 RULES: Final = web.AppKey("rules", Rules)
+STREAMING: Final = web.RequestKey("streaming", bool)
 KEYLESS: Final = "single-user"
 _LONGEST_KEY: Final = 256
 
@@ -70,7 +70,7 @@ def idempotency_key(request: web.Request) -> str | None:
     return key or None
 
 
-def answer(body: dict[str, Any], said: Fields = [], status: int = 200) -> web.Response:  # noqa: B006 - never changed
+def answer(body: dict[str, Any], said: Iterable[tuple[str, str]] = (), status: int = 200) -> web.Response:
     response = web.Response(body=json.dumps(body).encode(), status=status, content_type="application/json")
     response.headers.extend(said)
     return response

@@ -88,13 +88,10 @@ class Responses:
 
 def slug_of(body: dict[str, Any]) -> str | None:
     """SLUG-14: any non-empty string of up to 256 characters, or an object with such an `id`."""
-    slug = body.get("conversation")
-    if isinstance(slug, dict):
-        slug = slug.get("id", "")
-    if slug is None:
-        if isinstance(body.get("conversation"), dict):
-            raise invalid("conversation.id is no text.", "conversation")
+    said = body.get("conversation")
+    if said is None:
         return None
+    slug = said.get("id") if isinstance(said, dict) else said
     if not isinstance(slug, str) or not slug or len(slug.strip()) > LONGEST_NAME:
         raise invalid(f"conversation is no text of 1 to {LONGEST_NAME} characters.", "conversation")
     return slug

@@ -6,6 +6,7 @@ from typing import Any
 from aiohttp import web
 
 from continuity_server.echo import Fields
+from continuity_server.request import STREAMING
 
 
 class EventStream:
@@ -27,6 +28,7 @@ class EventStream:
 
     async def open(self, fields: Fields) -> None:
         """ECHO-03: the header fields go out before the first event."""
+        self._request[STREAMING] = True
         self._response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         self._response.headers.extend(fields)
         try:

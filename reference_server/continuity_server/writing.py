@@ -5,7 +5,7 @@ import sqlite3
 import time
 from typing import Any
 
-from continuity_server.lineage import COMPRESSION, Covered
+from continuity_server.lineage import COMPRESSION, Covered, Session
 from continuity_server.records import HistoryWrite, Write
 
 
@@ -19,6 +19,8 @@ def apply(connection: sqlite3.Connection, write: Write) -> None:
     _write_history(connection, write.owner, write.history)
     session, owner = write.history.session, write.owner
     if write.ended is not None:
+        # A conversation that outgrew the context in its very first request has a parent that was never stored.
+        _ensure_session(connection, owner, Session(write.ended, write.history.root))
         query = "UPDATE sessions SET next=?, end_reason=? WHERE owner=? AND id=?"
         connection.execute(query, (session, COMPRESSION, owner, write.ended))
     if write.uncompress is not None:
@@ -37,9 +39,7 @@ def apply(connection: sqlite3.Connection, write: Write) -> None:
 
 
 def _write_history(connection: sqlite3.Connection, owner: str, history: HistoryWrite) -> None:
-    head = (owner, history.session, history.root, history.parent, history.kind, int(time.time()))
-    query = "INSERT OR IGNORE INTO sessions (owner, id, root, parent, kind, created) VALUES (?,?,?,?,?,?)"
-    connection.execute(query, head)
+    _ensure_session(connection, owner, Session(history.session, history.root, history.parent, kind=history.kind))
     if history.replace:
         _new_epoch(connection, owner, history)
     query = (
@@ -48,6 +48,11 @@ def _write_history(connection: sqlite3.Connection, owner: str, history: HistoryW
     )
     rows = ((owner, history.line, history.session, json.dumps(message)) for message in history.messages)
     connection.executemany(query, rows)
+
+
+def _ensure_session(connection: sqlite3.Connection, owner: str, session: Session) -> None:
+    query = "INSERT OR IGNORE INTO sessions (owner, id, root, parent, kind, created) VALUES (?,?,?,?,?,?)"
+    connection.execute(query, (owner, session.id, session.root, session.parent, session.kind, int(time.time())))
 
 
 def _new_epoch(connection: sqlite3.Connection, owner: str, history: HistoryWrite) -> None:

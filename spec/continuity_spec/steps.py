@@ -23,7 +23,7 @@ def read_steps(document: Document, data: list[Any], path: tuple[str | int, ...])
     return tuple(_step(document, item, (*path, index)) for index, item in enumerate(data))
 
 
-def _step(document: Document, data: Any, path: tuple[str | int, ...]) -> Step:  # noqa: ANN401 - checked by the schema
+def _step(document: Document, data: Any, path: tuple[str | int, ...]) -> Step:
     if isinstance(data, str):
         return Step(data, {}, {}, 1, (), (), document.place(path), data)
     verb = next(key for key in data if key not in _MODIFIERS)
@@ -39,7 +39,7 @@ def _step(document: Document, data: Any, path: tuple[str | int, ...]) -> Step:  
     )
 
 
-def _params(verb: str, value: Any) -> Mapping[str, object]:  # noqa: ANN401 - checked by the schema
+def _params(verb: str, value: Any) -> Mapping[str, object]:
     if verb == "together":
         return {}
     if verb == "break_store":

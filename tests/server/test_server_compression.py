@@ -115,6 +115,21 @@ def test_in_place_compression_by_size_keeps_the_id(model, session):
         ]
 
 
+def test_a_derived_conversation_that_is_too_long_at_once_bears_one_child(model):
+    body = [
+        {"role": "user", "content": "x" * 1000},
+        {"role": "assistant", "content": "y"},
+        {"role": "user", "content": "b"},
+    ]
+    with running("--context", "200", "--db", ":memory:", "--model", model.url, *KEYS) as server:
+        tip = server.chat("", messages=body)[1][HEADER]
+        body += [{"role": "assistant", "content": "Fine."}, {"role": "user", "content": "c"}]
+        again = server.chat("", messages=body)[1][HEADER]
+
+        assert tip == again
+        assert tip.startswith("sess_")
+
+
 def test_a_slug_follows_the_tip_after_its_response_is_gone(server, session):
     _, headers, body = server.respond(mark(1), conversation=session)
     server.control("compress", session_id=headers[HEADER])

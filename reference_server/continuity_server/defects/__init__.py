@@ -1,4 +1,4 @@
-"""Defects: the same server with one rule broken, one small override each. They prove that the checks can fail."""
+"""Defects: the same server with one rule broken, one small override each. They are the proof that the checks can fail."""
 
 from continuity_server.defects import derive, echo, history
 from continuity_server.defects.registry import DEFECTS, Defect

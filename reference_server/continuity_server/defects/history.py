@@ -1,4 +1,4 @@
-"""Defects of HISTORY: a model that sees too much, too little or the wrong thing, and turns that are lost or left behind."""
+"""Defects of HISTORY: a model that sees too much, too little or the wrong thing, and turns that get lost or are left behind."""
 
 from collections.abc import Sequence
 from typing import Any
