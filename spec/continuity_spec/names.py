@@ -20,6 +20,8 @@ _NAME = re.compile(r"\$[a-z][a-z0-9-]*")
 
 _KINDS_IN_REQUESTS = {
     "session": "session",
+    "session_id": "session",
+    "next": "session",
     "response": "response",
     "previous_response_id": "response",
     "conversation": "slug",

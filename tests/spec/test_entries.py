@@ -21,7 +21,7 @@ EVERY_SCENARIO = pytest.mark.parametrize(
     [scenario for _, scenario in SCENARIOS],
     ids=[f"{entry.id} {scenario.name}".strip() for entry, scenario in SCENARIOS],
 )
-CATALOGUE = {"DERIVE": 15, "ECHO": 13, "HISTORY": 14}
+CATALOGUE = {"COMPRESS": 16, "DERIVE": 15, "ECHO": 13, "ENV": 3, "HISTORY": 14, "MIGRATE": 8, "SLUG": 18}
 # These words say something that an answer alone cannot: which session, which turns, which shape.
 STRONG = {"session", "sees", "recalls", "headers", "tools", "system"}
 
@@ -103,7 +103,13 @@ def test_vectors_are_loaded():
 def test_calm_scenarios_stay_calm():
     disturbing = {entry.id for entry, scenario in SCENARIOS if scenario.disturbing}
 
-    assert disturbing == {"DERIVE-11", "HISTORY-05", "HISTORY-06", "HISTORY-07", "HISTORY-11", "HISTORY-14"}
+    assert disturbing == {
+        *("COMPRESS-03", "COMPRESS-13", "COMPRESS-14"),
+        *("DERIVE-11", "ENV-03"),
+        *("HISTORY-05", "HISTORY-06", "HISTORY-07", "HISTORY-11", "HISTORY-14"),
+        *("MIGRATE-01", "MIGRATE-02", "MIGRATE-03", "MIGRATE-04", "MIGRATE-05", "MIGRATE-07"),
+        *("SLUG-04", "SLUG-05", "SLUG-06", "SLUG-11", "SLUG-13", "SLUG-15", "SLUG-17"),
+    }
 
 
 @EVERY_ENTRY
