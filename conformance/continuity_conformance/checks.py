@@ -44,8 +44,11 @@ async def header_spelling(dialogue: Dialogue) -> None:
         said.append(f"blue {number}")
         await dialogue.do("chat", {"session": "$id", "sees": list(said)}, say=said[-1], headers={name: value})
     await dialogue.do("chat", {"session": "$derived", "sees": ["white"]}, say="white")
-    await dialogue.do("chat", {"session": "$derived", "sees": ["white"]}, say="white", headers={header: ""})
-    await dialogue.do("chat", {"session": "$derived", "sees": ["white"]}, say="white", headers={header: "  "})
+    for number, empty in enumerate(["", "  "]):
+        derived = {"session": "$derived", "sees": ["white"]}
+        minted = {"session": f"$minted-{number}", "sees": ["white"]}
+        expected = {"by derivation": {"content-v1": derived, "content-v2": derived, "none": minted}}
+        await dialogue.do("chat", expected, say="white", headers={header: empty})
 
 
 @check
@@ -108,7 +111,15 @@ async def real_client(dialogue: Dialogue) -> AsyncIterator["AsyncOpenAI"]:
     try:
         async with client, asyncio.timeout(seconds * _CLIENT_TURNS):
             yield client
-    except (openai.OpenAIError, AttributeError, TypeError, IndexError, ValueError, TimeoutError) as trouble:
+    except (
+        openai.OpenAIError,
+        AttributeError,
+        TypeError,
+        IndexError,
+        ValueError,
+        RecursionError,
+        TimeoutError,
+    ) as trouble:
         actual = f"{type(trouble).__name__}: {trouble}"
         raise Unmet("an answer that the openai client reads", actual, expectation="client", step=_STEP) from None
 
