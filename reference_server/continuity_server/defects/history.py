@@ -115,7 +115,11 @@ class StoreFailureNewId(Rules):
         return self.minted("sess_")
 
 
-@defect("refused-turn-stored", "A turn that was refused because the history could not be read is stored all the same.")
+@defect(
+    "refused-turn-stored",
+    "A turn that was refused because the history could not be read is stored all the same.",
+    under={"degraded": "refuse"},
+)
 class RefusedTurnStored(Rules):
     def left_behind(self, new: Sequence[Message], why: Unanswered) -> Messages:
         return list(new) if why is Unanswered.REFUSED else []
