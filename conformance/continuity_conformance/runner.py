@@ -68,6 +68,7 @@ class Runner:
         self.stage = self._stage(server)
         await self._must_answer()
         dialogue = await calibrate(self.stage)
+        self.stage = self._stage(server, self.stage)
         verdict = Verdict.NOT_TESTED if dialogue.untested else Verdict.PASS
         self._played.append(Played(dialogue, Evidence("calibration", "", verdict)))
 
@@ -167,15 +168,8 @@ class Runner:
     def _stage(self, server: Server, like: Stage | None = None) -> Stage:
         target = like.target if like else assumed(self._profile)
         controls = Controls(server, self._transport, has_api=target.has_api)
-        return Stage(
-            target,
-            server,
-            self._transport,
-            controls,
-            self._observer,
-            like.contract if like else Contract(target.header),
-            self._labels,
-        )
+        contract = Contract(target.header, told=target.options["tells"] != "nothing")
+        return Stage(target, server, self._transport, controls, self._observer, contract, self._labels)
 
     async def _must_answer(self) -> None:
         await must_answer(self.stage.server.url)
