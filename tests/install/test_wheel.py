@@ -13,7 +13,9 @@ ROOT = Path(__file__).parents[2]
 
 
 def run(*command, cwd, check=True):
-    done = subprocess.run([str(word) for word in command], cwd=cwd, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(
+        [str(word) for word in command], cwd=cwd, capture_output=True, text=True, timeout=300, check=False
+    )
     assert not check or done.returncode == 0, done.stdout + done.stderr
     return done
 
@@ -40,7 +42,9 @@ def server(installed, tmp_path):
 def test_pytest_in_an_empty_folder_tests_what_can_be_tested(installed, server, tmp_path):
     folder = tmp_path / "empty"
     folder.mkdir()
-    done = run(installed / "pytest", "--target", server, "--continuity-report", tmp_path / "report", cwd=folder, check=False)
+    done = run(
+        installed / "pytest", "--target", server, "--continuity-report", tmp_path / "report", cwd=folder, check=False
+    )
     results = json.loads((tmp_path / "report/results.json").read_text())
     counts = results["counts"]
 
@@ -49,7 +53,9 @@ def test_pytest_in_an_empty_folder_tests_what_can_be_tested(installed, server, t
     assert counts["pass"] > 25
     assert counts["fail"] == counts["error"] == 0
     assert sum(counts.values()) == len(results["requirements"])
-    assert all(entry["reason"] for entry in results["requirements"] if entry["verdict"] in {"not_tested", "not_applicable"})
+    assert all(
+        entry["reason"] for entry in results["requirements"] if entry["verdict"] in {"not_tested", "not_applicable"}
+    )
     assert list(folder.iterdir()) == []
 
 
