@@ -36,6 +36,7 @@ class Limits:
     parallel: int = 16
     at_once: int = 20
     turn_seconds: float = 20.0
+    responses: int = 0  # how many the target's cache holds; 0: not known
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,7 @@ class Profile:
     offers: frozenset[str] | None = None
     limits: Limits = Limits()
     process: Process | None = None
+    legacy: str = ""
     token: str = field(default="", repr=False)
     http_controls: Mapping[str, str] = field(default_factory=dict)
     probe: str = ""
@@ -103,6 +105,7 @@ def load_profile(path: Path) -> Profile:
         http_controls={
             name: how["http"] for name, how in controls.items() if isinstance(how, Mapping) and "http" in how
         },
+        legacy=data.get("legacy", ""),
         probe=data.get("probe", ""),
         origin=data.get("origin", DEFAULT_ORIGIN),
         headers={name: _from_environment(value, path) for name, value in data.get("headers", {}).items()},

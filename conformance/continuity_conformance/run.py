@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from continuity_conformance.checks import disturbs
 from continuity_conformance.errors import KitError
 from continuity_conformance.profile import Profile
 from continuity_conformance.runner import Runner, must_answer
@@ -116,9 +117,7 @@ class Run:
         assert runner is not None
         calm_done = asyncio.Event()
         played = [requirement for requirement in self._requirements if requirement.how in {"scenario", "check"}]
-        disturbing = [
-            requirement for requirement in played if any(scenario.disturbing for scenario in requirement.scenarios)
-        ]
+        disturbing = [requirement for requirement in played if disturbs(requirement)]
         calm = [requirement for requirement in played if requirement not in disturbing]
         tasks = [
             asyncio.create_task(self._decide(requirement, runner.play(requirement, calm_done)))

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from continuity_conformance.always import judge_always
 from continuity_conformance.applicability import hindrance
 from continuity_conformance.calibration import assumed, calibrate
-from continuity_conformance.checks import CHECKS
+from continuity_conformance.checks import CHECKS, DISTURBING
 from continuity_conformance.controls import Controls
 from continuity_conformance.dialogue import Dialogue
 from continuity_conformance.errors import ContinuityError, UnreachableError
@@ -102,7 +102,7 @@ class Runner:
             return [Evidence(scenario.name, "", *reason)]
         plays = [(example, self._steps(requirement, scenario)) for example in self._examples(scenario)]
         plays *= scenario.copies
-        if scenario.disturbing:
+        if scenario.disturbing or requirement.check in DISTURBING:
             return await asyncio.gather(*(self._disturb(requirement, scenario, *play, calm_done) for play in plays))
         return fewest(await asyncio.gather(*(self._play_calm(requirement, scenario, *play) for play in plays)))
 

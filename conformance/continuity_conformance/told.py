@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
 
 from continuity_conformance.failure import Unmet, Untested
 
@@ -155,7 +156,7 @@ async def valid(dialogue: Dialogue, exchange: Exchange, _: Any) -> None:
     fields: dict[str, list[str]] = {}
     for name, value in found.headers:
         fields.setdefault(name.lower(), []).append(value)
-    path = exchange.request.url.removeprefix(dialogue.stage.server.url)
+    path = exchange.request.path.removeprefix(urlsplit(dialogue.stage.server.url).path)
     problems = dialogue.stage.contract.problems(
         exchange.request.method, path, found.status, found.content_type, fields, found.body, found.events
     )
