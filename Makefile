@@ -9,7 +9,7 @@ help:
 	@echo "make check   run the whole suite against the bundled server"
 	@echo "make test    lint, type-check and run all tests"
 	@echo "make lint    ruff, mypy and the spec's own lint"
-	@echo "make matrix  run the suite on every defect and write docs/reference/matrix.md anew"
+	@echo "make matrix  run the suite on every defect and write docs/reference/matrix.json anew"
 
 check: $(READY)
 	$(BIN)/continuity check
@@ -24,7 +24,7 @@ lint: $(READY)
 	$(BIN)/continuity spec lint
 
 matrix: $(READY)
-	$(BIN)/python tests/matrix/make_matrix.py
+	$(BIN)/python tests/matrix/matrix.py
 
 $(READY): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Session Continuity needs Python 3.11 or newer; try: make PYTHON=python3.11")'

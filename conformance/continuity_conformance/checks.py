@@ -5,14 +5,18 @@ A check plays on a dialogue like a scenario does. An entry names it: `check: hea
 
 import asyncio
 import importlib
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+import sqlite3
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Final
 
 from continuity_conformance.dialogue import Dialogue
 from continuity_conformance.failure import Unmet
+from continuity_conformance.interventions import made_step
+from continuity_conformance.legacy import write_to
 from continuity_conformance.marks import user_text
 from continuity_conformance.transport import USER_AGENT
+from continuity_spec import Requirement
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -20,14 +24,30 @@ if TYPE_CHECKING:
 
 Check = Callable[[Dialogue], Awaitable[None]]
 CHECKS: Final[dict[str, Check]] = {}
+DISTURBING: Final[set[str]] = set()
+"""The checks that others on the same server would notice."""
 _STEP: Final = "the openai client"
 _CLIENT_TURNS: Final = 4
+_MANY_ROWS: Final = 2000
+_KILL_AFTER: Final = (0.15, 0.25, 0.3, 0.35, 0.4, 0.5)
+"""Seconds after the start: before, in and after the migration of a server that starts in half a second."""
 
 
 def check(function: Check) -> Check:
     """Register a check under its name."""
     CHECKS[function.__name__] = function
     return function
+
+
+def disturbing(function: Check) -> Check:
+    """Mark a check that stops or restarts the server: it plays alone."""
+    DISTURBING.add(function.__name__)
+    return function
+
+
+def disturbs(requirement: Requirement) -> bool:
+    """Whether others on the same server would notice that a requirement is checked."""
+    return requirement.check in DISTURBING or any(scenario.disturbing for scenario in requirement.scenarios)
 
 
 @check
@@ -44,8 +64,11 @@ async def header_spelling(dialogue: Dialogue) -> None:
         said.append(f"blue {number}")
         await dialogue.do("chat", {"session": "$id", "sees": list(said)}, say=said[-1], headers={name: value})
     await dialogue.do("chat", {"session": "$derived", "sees": ["white"]}, say="white")
-    await dialogue.do("chat", {"session": "$derived", "sees": ["white"]}, say="white", headers={header: ""})
-    await dialogue.do("chat", {"session": "$derived", "sees": ["white"]}, say="white", headers={header: "  "})
+    for number, empty in enumerate(["", "  "]):
+        derived = {"session": "$derived", "sees": ["white"]}
+        minted = {"session": f"$minted-{number}", "sees": ["white"]}
+        expected = {"by derivation": {"content-v1": derived, "content-v2": derived, "none": minted}}
+        await dialogue.do("chat", expected, say="white", headers={header: empty})
 
 
 @check
@@ -55,15 +78,13 @@ async def openai_client(dialogue: Dialogue) -> None:
     session = dialogue.names.text("$id", "session")
     async with real_client(dialogue) as client:
         model = dialogue.stage.target.profile.model
-        plain = await client.chat.completions.with_raw_response.create(
+        completion = await client.chat.completions.create(
             model=model, messages=[_user(dialogue, "red")], extra_headers={header: session}
         )
-        completion = plain.parse()
         stream = await client.chat.completions.create(
             model=model, messages=[_user(dialogue, "blue")], extra_headers={header: session}, stream=True
         )
         choices = [chunk.choices[0] async for chunk in stream]
-        _must_equal("the session in the header", plain.headers.get(header), session)
         _must_equal("the kind of object", completion.object, "chat.completion")
         _must_equal("the role of the answer", completion.choices[0].message.role, "assistant")
         _must_equal("the finish_reason", completion.choices[0].finish_reason, "stop")
@@ -93,6 +114,74 @@ async def openai_client_responses(dialogue: Dialogue) -> None:
     await dialogue.do("respond", {"sees": ["red", "blue", "green"]}, previous_response_id="$last", say="green")
 
 
+@check
+async def openai_client_rotation(dialogue: Dialogue) -> None:
+    """COMPRESS-08: an unmodified OpenAI client reads the stream in which the session rotates, and finds the new id in it."""
+    header = dialogue.stage.target.header
+    session = dialogue.names.text("$old", "session")
+    await dialogue.do("chat", {"session": "$old"}, session="$old", say="red")
+    await dialogue.do("chat", {"session": "$old"}, session="$old", say="blue")
+    async with dialogue.compressing("$old"), real_client(dialogue) as client:
+        stream = await client.chat.completions.create(
+            model=dialogue.stage.target.profile.model,
+            messages=[_user(dialogue, "green")],
+            extra_headers={header: session},
+            stream=True,
+        )
+        finished = [chunk async for chunk in stream if chunk.choices[0].finish_reason]
+        _must_equal("the finish_reasons", [chunk.choices[0].finish_reason for chunk in finished], ["stop"])
+        told = (finished[0].model_extra or {}).get("session") or {}
+        dialogue.names.capture("$tip", "session", "alice", told.get("id"))
+        _must_equal("whether the stream told a new id", told.get("id") not in {None, session}, expected=True)
+    expected = {"session": "$tip", "recalls": ["red", "blue", "green", "white"], "summary": True}
+    await dialogue.do("chat", expected, session="$tip", say="white")
+
+
+@disturbing
+@check
+async def old_writer(dialogue: Dialogue) -> None:
+    """MIGRATE-06: what a server of before writes into the new database is taken like an old row."""
+    await dialogue.interventions.do(
+        made_step("legacy", {"rows": [{"conversation": "$old", "response": "$r1", "session": "$s1", "turns": ["red"]}]})
+    )
+    await dialogue.do("respond", {"session": "$s1", "sees": ["red", "blue"]}, conversation="$old", say="blue")
+    row = dialogue.interventions.old_row(
+        {"conversation": "$new", "response": "$r2", "session": "$s2", "turns": ["green"]}
+    )
+    moved = dialogue.interventions.old_row({"conversation": "$old", "response": "$r2"})
+    with database_errors_are_findings():
+        await asyncio.to_thread(write_to, dialogue.stage.server.database, [row, moved])
+    await dialogue.do("respond", {"session": "$s2", "sees": ["green", "white"]}, conversation="$new", say="white")
+    await dialogue.do("get", {"body": {"id": "$r2"}}, response="$r2")
+    await dialogue.do("respond", {"session": "$s1", "sees": ["red", "blue", "black"]}, session="$s1", say="black")
+
+
+@disturbing
+@check
+async def migration_killed(dialogue: Dialogue) -> None:
+    """MIGRATE-08: killed in the middle of the migration, it completes at the next start, with every row."""
+    rows = [
+        {"conversation": f"$slug-{k}", "response": f"$r-{k}", "session": f"$s-{k}", "turns": ["red"]}
+        for k in range(_MANY_ROWS)
+    ]
+    for kill_after in _KILL_AFTER:
+        await dialogue.interventions.start_and_kill(rows, kill_after)
+        for k in (0, _MANY_ROWS // 2, _MANY_ROWS - 1):
+            expected = {"session": f"$s-{k}", "sees": ["red", f"blue {kill_after}"]}
+            await dialogue.do("respond", expected, conversation=f"$slug-{k}", say=f"blue {kill_after}")
+
+
+@contextmanager
+def database_errors_are_findings() -> Iterator[None]:
+    """A statement of before that the new schema refuses is a finding about the target."""
+    try:
+        yield
+    except sqlite3.Error as trouble:
+        raise Unmet(
+            "statements of the old schema accepted", str(trouble), expectation="writer", step="an old writer"
+        ) from None
+
+
 @asynccontextmanager
 async def real_client(dialogue: Dialogue) -> AsyncIterator["AsyncOpenAI"]:
     """The real client, on this target. Whatever it cannot take is a finding about the target."""
@@ -108,7 +197,15 @@ async def real_client(dialogue: Dialogue) -> AsyncIterator["AsyncOpenAI"]:
     try:
         async with client, asyncio.timeout(seconds * _CLIENT_TURNS):
             yield client
-    except (openai.OpenAIError, AttributeError, TypeError, IndexError, ValueError, TimeoutError) as trouble:
+    except (
+        openai.OpenAIError,
+        AttributeError,
+        TypeError,
+        IndexError,
+        ValueError,
+        RecursionError,
+        TimeoutError,
+    ) as trouble:
         actual = f"{type(trouble).__name__}: {trouble}"
         raise Unmet("an answer that the openai client reads", actual, expectation="client", step=_STEP) from None
 

@@ -19,6 +19,7 @@ _BY_ID: Final[Mapping[str, str]] = MappingProxyType(
         "HISTORY-05": "Crash",
         "HISTORY-06": "Crash",
         "HISTORY-07": "Crash",
+        "HISTORY-14": "Crash",
         "DERIVE-13": "Tenants",
         "SLUG-17": "Tenants",
         "ISOLATE-06": "Tenants",

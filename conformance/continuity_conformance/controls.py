@@ -4,10 +4,11 @@ In this order: the process that the kit started (restart, kill), a command of th
 control API of the spec. A control that nobody has makes a scenario *not tested*; it is never believed without proof.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from continuity_conformance.errors import KitError
+from continuity_conformance.legacy import OldRow, old_database
 from continuity_conformance.servers import Server
 from continuity_conformance.transport import Answer, Request, Transport
 
@@ -28,10 +29,16 @@ class Controls:
 
     @property
     def available(self) -> frozenset[str]:
+        profile = self._server.profile
         process = {"restart", "kill"} if self._server.started else set()
-        return frozenset(
-            process | set(self._server.profile.http_controls) | (_API_CONTROLS if self._has_api else set())
-        )
+        old = {"legacy"} if self._server.started and profile.legacy else set()
+        pressure = {"evict-by-pressure"} if profile.limits.responses else set()
+        api = _API_CONTROLS if self._has_api else frozenset()
+        return frozenset(process | old | pressure | set(profile.http_controls) | api)
+
+    async def legacy(self, rows: Sequence[OldRow], servers: int = 1) -> None:
+        """Start on an old database with these rows."""
+        await self._server.begin_anew(old_database(rows), servers)
 
     async def restart(self) -> None:
         await self._new_process("restart")

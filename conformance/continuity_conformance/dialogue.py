@@ -6,25 +6,25 @@ parts are over.
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from typing import Any, Final
 
 from continuity_conformance.answers import read
 from continuity_conformance.failure import Untested
+from continuity_conformance.interventions import Interventions, made_step
 from continuity_conformance.judge import Judge
 from continuity_conformance.names import Names
-from continuity_conformance.observation import find_view, observer, summary_calls, times_asked
+from continuity_conformance.observation import find_view, observer, times_asked
 from continuity_conformance.probe import Script
 from continuity_conformance.requests import CLIENT_TOOL, plain_request, principal_of, turn_request
 from continuity_conformance.speech import Speech
 from continuity_conformance.stage import Exchange, Observer, Stage
 from continuity_conformance.views import View, turns
-from continuity_spec import Place, Step
+from continuity_spec import Step
 
-_NOWHERE: Final = Place("", 1, 1)
 _TURNS: Final = frozenset({"chat", "respond"})
 _BUSY: Final = 409
-_GONE: Final = 404
 _BUSY_WAIT: Final = 0.05
 
 
@@ -39,7 +39,7 @@ class Dialogue:
         self.copies: dict[str, list[str]] = {}
         self.failed_marks: set[str] = set()
         self.speech = Speech(stage.labels)
-        self._evicted: list[tuple[str, str]] = []
+        self.interventions = Interventions(stage, self.names, self.speech)
         self._steps_done = 0
         self._started = time.monotonic()
 
@@ -47,21 +47,27 @@ class Dialogue:
         """Play all steps. Raises Unmet at the first expectation that does not hold."""
         for number, step in enumerate(steps, 1):
             await self.step(step, str(number))
-        await self._verify_evictions()
+        await self.interventions.verify()
 
     async def leave(self) -> None:
         """Undo what must not outlast the scenario."""
-        if self.stage.server.broken:
-            await self.stage.controls.mend_store(self._key("alice"))
+        await self.interventions.undo()
+
+    @asynccontextmanager
+    async def compressing(self, name: str) -> AsyncIterator[None]:
+        """For a Python check: the target compresses this session in the turn of the block."""
+        step = made_step("chat", {"session": name})
+        before = await self.interventions.compress(self._session_of(step), step)
+        yield
+        await self.interventions.verify_compression(before)
 
     async def do(self, verb: str, expect: Mapping[str, object] | None = None, **params: object) -> Exchange:
         """One turn or request of a Python check, in the words of the vocabulary."""
-        shown = ", ".join(f"{name}: {value}" for name, value in params.items())
-        step = Step(verb, params, expect or {}, 1, (), (), _NOWHERE, f"{verb} {{{shown}}}")
         self._steps_done += 1
-        return (await self.step(step, str(self._steps_done)))[0]
+        return (await self.step(made_step(verb, params, expect), str(self._steps_done)))[-1]
 
     async def step(self, step: Step, number: str) -> list[Exchange]:
+        """Do one step, and judge it."""
         performed = await self._perform(step, number, alone=True)
         for done, exchanges in performed:
             await Judge(self, done, number, exchanges).judge()
@@ -75,7 +81,7 @@ class Dialogue:
             return [(step, await self._turns(step, number, alone=alone))]
         if step.verb in {"get", "delete", "request"}:
             return [(step, [await self._send(step, number)])]
-        await self._control(step)
+        await self.interventions.do(step)
         return []
 
     async def _turns(self, step: Step, number: str, *, alone: bool) -> list[Exchange]:
@@ -115,7 +121,8 @@ class Dialogue:
         label = str(step.params.get("returns", label))
         content = self._content(step, label)
         await self._script(step, label)
-        before = await self._prepare_compression(step)
+        compresses = step.params.get("compress") is True
+        before = await self.interventions.compress(self._session_of(step), step) if compresses else 0
         request = turn_request(self.stage, self.names, step, content)
         waits = alone and self.stage.target.options["turns"] == "reject" and step.expect.get("status") != _BUSY
         deadline = time.monotonic() + self.stage.target.profile.limits.turn_seconds
@@ -123,9 +130,11 @@ class Dialogue:
         while waits and exchange.answer.status == _BUSY and time.monotonic() < deadline:
             await asyncio.sleep(_BUSY_WAIT)
             exchange = await self._exchange(step, number, request, label)
-        await self._verify_compression(step, before)
+        if compresses and exchange.answer.accepted:
+            # A turn that was not accepted is a failure to be seen; only one that was can have compressed.
+            await self.interventions.verify_compression(before)
         if "model" in step.params:
-            await observer(self.stage).script(self.speech.mark(label), Script())
+            await self._tell_probe(step.params["model"], label, Script())
         return exchange
 
     async def _exchange(self, step: Step, number: str, request: Any, label: str) -> Exchange:
@@ -157,7 +166,14 @@ class Dialogue:
     async def _script(self, step: Step, label: str) -> None:
         model = step.params.get("model")
         if model is not None:
-            await observer(self.stage).script(self.speech.mark(label), self._as_script(model))
+            self.speech.mark(label)
+            await self._tell_probe(model, label, self._as_script(model))
+
+    async def _tell_probe(self, model: object, label: str, script: Script) -> None:
+        """A summarising call has marks of any earlier turn in it; every other call is known by its newest one."""
+        marks = self.speech.marks if model == "summary fails" else {self.speech.mark(label)}
+        for mark in marks:
+            await observer(self.stage).script(mark, script)
 
     def _as_script(self, model: object) -> Script:
         profile = self.stage.target.profile
@@ -187,53 +203,6 @@ class Dialogue:
 
     async def times_asked(self, label: str) -> int:
         return await times_asked(self.stage, self.speech.mark(label))
-
-    # Controls
-
-    def _key(self, principal: str) -> str:
-        return self.stage.target.profile.principals.get(principal, "")
-
-    async def _control(self, step: Step) -> None:
-        controls, params, key = self.stage.controls, step.params, self._key(principal_of(step))
-        match step.verb:
-            case "restart":
-                await controls.restart()
-            case "kill":
-                await controls.kill()
-            case "break_store":
-                await controls.break_store(str(params["what"]), key)
-            case "mend_store":
-                await controls.mend_store(key)
-            case "evict":
-                response = self.names.text(params["response"], "response")
-                await controls.evict(response, key)
-                self._evicted.append((response, key))
-            case "control":
-                filled: Any = self.names.fill(params["params"], "session")
-                await controls.named(str(params["name"]), filled, key)
-            case _:
-                raise Untested(f"no control for {step.verb}")
-
-    async def _verify_evictions(self) -> None:
-        """Asked once, at the end: reading refreshes a cache."""
-        for response, _ in self._evicted:
-            step = Step("get", {"response": response}, {}, 1, (), (), _NOWHERE, "get the evicted response")
-            answer = await self.stage.transport.send(plain_request(self.stage, self.names, step))
-            if answer.status != _GONE:
-                raise Untested(f"the target still has the response that was evicted (GET gives {answer.status})")
-
-    async def _prepare_compression(self, step: Step) -> int:
-        """Ask the target to compress in this turn; gives how many summary calls there were before."""
-        if not step.params.get("compress"):
-            return 0
-        session = self._session_of(step)
-        before = await summary_calls(self.stage, self.speech.marks)
-        await self.stage.controls.compress(session, self._key(principal_of(step)))
-        return before
-
-    async def _verify_compression(self, step: Step, before: int) -> None:
-        if step.params.get("compress") and await summary_calls(self.stage, self.speech.marks) <= before:
-            raise Untested("the target did not compress: the model got no summarising call")
 
     def _session_of(self, step: Step) -> str:
         """The session that a turn goes to: the one it names, or the one that the target told last."""

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _ASKED_OF_A_REFUSAL: Final = frozenset({"headers", "like", "body"})
 _BUSY: Final = 409
+_FAILED_IN_STREAM: Final = 500
 _REACHES_THE_MODEL: Final = frozenset({_BUSY, 429})
 
 Expectation = Callable[["Dialogue", "Exchange", Any], Awaitable[None]]
@@ -113,7 +114,8 @@ class Judge:
             return  # the group that applies says which status is right
         answer, wanted = exchange.answer, expect.get("status", "2xx")
         allowed = wanted if isinstance(wanted, list | tuple) else [wanted]
-        if not any(is_status(answer.status, one) for one in allowed):
+        status = _FAILED_IN_STREAM if answer.failed_in_stream else answer.status
+        if not any(is_status(status, one) for one in allowed):
             actual = answer.error or f"{answer.status} {answer.text[:160]}"
             raise Unmet(" or ".join(str(one) for one in allowed), actual)
         if answer.error and answer.status and "any" not in allowed:

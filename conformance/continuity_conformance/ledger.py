@@ -5,7 +5,7 @@ It books; it decides nothing about the target. Knows neither pytest nor HTTP.
 
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
 from urllib.parse import urlsplit, urlunsplit
@@ -100,7 +100,7 @@ def undecided(requirement: Requirement, verdict: Verdict, reason: str) -> Result
 
 def by_review(requirement: Requirement) -> Result:
     """Leave the question to a person: what nobody ran is never counted as passed."""
-    return undecided(requirement, Verdict.NOT_TESTED, f"a reviewer answers: {requirement.manual}")
+    return replace(undecided(requirement, Verdict.NOT_TESTED, f"a reviewer answers: {requirement.manual}"), manual=True)
 
 
 def _unseen(target: str) -> TargetFacts:

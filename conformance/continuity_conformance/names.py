@@ -10,6 +10,8 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from continuity_conformance.failure import Untested
+
 _WHOLE = re.compile(r"\$([a-z][a-z0-9-]*)")
 _INSIDE = re.compile(r"\$\{([a-z][a-z0-9-]*)\}")
 
@@ -29,6 +31,7 @@ class Names:
     def __init__(self, example: Mapping[str, object], constants: Mapping[str, str]) -> None:
         self._bound: dict[str, Bound] = {}
         self._example = dict(example)
+        self._unobserved: set[str] = set()
         self._constants = {f"${name}": value for name, value in constants.items()}
 
     def copy(self) -> "Names":
@@ -68,6 +71,10 @@ class Names:
             self._bound[name.removeprefix("$")] = Bound(kind, principal, value)
         return f"${twin}" if twin else ""
 
+    def could_not_capture(self, name: str) -> None:
+        """A value that was not told cannot be sent back either."""
+        self._unobserved.add(name.removeprefix("$"))
+
     def spoken(self, value: object) -> str:
         """A value with the name that it goes by, for people."""
         name = next((name for name, bound in self._bound.items() if bound.value == value), "")
@@ -84,6 +91,8 @@ class Names:
     def _value(self, name: str, kind: str, principal: str) -> object:
         if name in self._example:
             return self.fill(self._example[name], kind, principal)
+        if name in self._unobserved:
+            raise Untested(f"${name} is not known: the target did not tell it")
         if name not in self._bound:
             self._bound[name] = Bound(kind, principal, f"continuity-{secrets.token_hex(6)}-{name}")
         return self._bound[name].value

@@ -248,10 +248,10 @@ class Reply:
 @asynccontextmanager
 async def listening(probe: Probe, port: int = 0) -> AsyncIterator[str]:
     """Serve the probe on loopback for as long as the block lasts; gives the base URL that a target is pointed at."""
-    runner = web.AppRunner(probe.app(), access_log=None)
+    runner = web.AppRunner(probe.app(), access_log=None, shutdown_timeout=0.1)
     await runner.setup()
     try:
-        site = web.TCPSite(runner, "127.0.0.1", port, shutdown_timeout=0.1)
+        site = web.TCPSite(runner, "127.0.0.1", port)
         await site.start()
         yield f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
     finally:

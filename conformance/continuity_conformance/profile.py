@@ -15,6 +15,7 @@ from continuity_conformance.errors import UsageError
 from continuity_spec import load_checked
 
 DEFAULT_HEADER: Final = "X-Hermes-Session-Id"
+DEFAULT_ORIGIN: Final = "http://continuity.test"
 DEFAULT_OPTIONS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "derivation": "content-v1",
@@ -35,6 +36,7 @@ class Limits:
     parallel: int = 16
     at_once: int = 20
     turn_seconds: float = 20.0
+    responses: int = 0  # how many the target's cache holds; 0: not known
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +70,11 @@ class Profile:
     offers: frozenset[str] | None = None
     limits: Limits = Limits()
     process: Process | None = None
+    legacy: str = ""
     token: str = field(default="", repr=False)
     http_controls: Mapping[str, str] = field(default_factory=dict)
     probe: str = ""
-    origin: str = "http://continuity.test"
+    origin: str = DEFAULT_ORIGIN
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     summary: str = "summar"
     writes: ToolCall | None = None
@@ -102,16 +105,24 @@ def load_profile(path: Path) -> Profile:
         http_controls={
             name: how["http"] for name, how in controls.items() if isinstance(how, Mapping) and "http" in how
         },
+        legacy=data.get("legacy", ""),
         probe=data.get("probe", ""),
-        origin=data.get("origin", Profile.__dataclass_fields__["origin"].default),
+        origin=data.get("origin", DEFAULT_ORIGIN),
         headers={name: _from_environment(value, path) for name, value in data.get("headers", {}).items()},
         summary=data.get("summary", "summar"),
+        writes=_tool(data, "write"),
+        reads=_tool(data, "read"),
     )
+
+
+def _tool(data: Mapping[str, Any], name: str) -> ToolCall | None:
+    tool = data.get("tools", {}).get(name)
+    return ToolCall(tool["name"], tool["arguments"]) if tool else None
 
 
 def _process(data: Mapping[str, Any], path: Path) -> Process:
     env = {name: _from_environment(value, path) for name, value in data.get("env", {}).items()}
-    return Process(start=tuple(data["start"]), ready=data.get("ready", "/health"), env=env)
+    return Process(tuple(data["start"]), data.get("ready", "/health"), env, data.get("seconds", 30.0))
 
 
 def _from_environment(value: str, path: Path) -> str:

@@ -14,6 +14,7 @@ import pytest
 from _pytest._code.code import ReprFileLocation, TerminalRepr
 from _pytest._io import TerminalWriter
 
+from continuity_conformance.checks import disturbs
 from continuity_conformance.headline import headline
 from continuity_conformance.selection import file_of, node_id
 from continuity_conformance.verdicts import Result, Verdict
@@ -114,7 +115,7 @@ class RequirementItem(pytest.Item):
         """When it is decided: calm scenarios, then disturbing ones, then what holds on every answer of the run."""
         if self.requirement.always is not None:
             return 2
-        return int(any(scenario.disturbing for scenario in self.requirement.scenarios))
+        return int(disturbs(self.requirement))
 
     def setup(self) -> None:
         self.result = self._decide(self.requirement)

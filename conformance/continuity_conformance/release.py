@@ -8,7 +8,7 @@ from continuity_spec import Requirement, Spec, SpecError, load
 
 @dataclass(frozen=True, slots=True)
 class ReleasedSpec:
-    """Every number of a report adds up to `requirements`."""
+    """Every number of a report adds up to `requirements`: the ids of the release, and the drafts that no release lists yet."""
 
     name: str
     requirements: tuple[Requirement, ...]
@@ -22,11 +22,13 @@ def newest() -> ReleasedSpec:
         raise KitError(trouble.what, where=trouble.where, do="Install session-continuity again.") from trouble
     if not spec.releases:
         raise KitError("there is no release in the installed spec.", do="Install session-continuity again.")
-    return released(spec, max(spec.releases, key=_as_numbers))
+    return with_drafts(spec, max(spec.releases, key=_as_numbers))
 
 
-def released(spec: Spec, name: str) -> ReleasedSpec:
-    ids = frozenset(spec.releases[name].ids)
+def with_drafts(spec: Spec, name: str) -> ReleasedSpec:
+    """A release, and what was written since: a new entry is checked at once, without another file to edit."""
+    released = frozenset(identity for release in spec.releases.values() for identity in release.ids)
+    ids = frozenset(spec.releases[name].ids) | {entry.id for entry in spec.requirements if entry.id not in released}
     return ReleasedSpec(name, tuple(requirement for requirement in spec.requirements if requirement.id in ids))
 
 

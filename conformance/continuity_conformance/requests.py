@@ -46,7 +46,7 @@ def turn_request(stage: Stage, names: Names, step: Step, content: Mapping[str, o
     headers = [*base_headers(stage, principal), *session, *_extra(names, params)]
     if "idempotency_key" in params:
         headers.append(("Idempotency-Key", names.text(params["idempotency_key"], "key", principal)))
-    url = stage.server.url + _PATHS[step.verb]
+    url = _address(stage, step) + _PATHS[step.verb]
     return Request("POST", url, tuple(headers), body, hang_up=bool(params.get("hang_up")))
 
 
@@ -62,7 +62,12 @@ def plain_request(stage: Stage, names: Names, step: Step) -> Request:
         path = names.text(params["path"])
     method = params.get("method", step.verb.upper())
     headers = (*base_headers(stage, principal), *_extra(names, params))
-    return Request(method, stage.server.url + path, headers, names.fill(params.get("body")))
+    return Request(method, _address(stage, step) + path, headers, names.fill(params.get("body")))
+
+
+def _address(stage: Stage, step: Step) -> str:
+    number: Any = step.params.get("server", 1)
+    return stage.server.url_of(number)
 
 
 def principal_of(step: Step) -> str:

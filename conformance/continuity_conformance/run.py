@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from continuity_conformance.checks import disturbs
 from continuity_conformance.errors import KitError
+from continuity_conformance.profile import Profile
 from continuity_conformance.runner import Runner, must_answer
 from continuity_conformance.targets import BUNDLED, resolve
 from continuity_conformance.verdicts import Evidence, Result, Verdict
@@ -35,7 +37,7 @@ class TargetFacts:
 class Run:
     """`open()`, then `result(id)` for each requirement, then `close()`. Results come in any order and are waited for."""
 
-    def __init__(self, target: str | None, profile: Path | None, requirements: Sequence[Requirement]) -> None:
+    def __init__(self, target: str | None, profile: Path | Profile | None, requirements: Sequence[Requirement]) -> None:
         self._profile, self._url = resolve(target, profile)
         self._target_name = target or BUNDLED
         self._requirements = tuple(requirements)
@@ -115,9 +117,7 @@ class Run:
         assert runner is not None
         calm_done = asyncio.Event()
         played = [requirement for requirement in self._requirements if requirement.how in {"scenario", "check"}]
-        disturbing = [
-            requirement for requirement in played if any(scenario.disturbing for scenario in requirement.scenarios)
-        ]
+        disturbing = [requirement for requirement in played if disturbs(requirement)]
         calm = [requirement for requirement in played if requirement not in disturbing]
         tasks = [
             asyncio.create_task(self._decide(requirement, runner.play(requirement, calm_done)))

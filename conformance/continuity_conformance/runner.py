@@ -9,19 +9,18 @@ import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from continuity_conformance.always import judge_always
 from continuity_conformance.applicability import hindrance
 from continuity_conformance.calibration import assumed, calibrate
-from continuity_conformance.checks import CHECKS
+from continuity_conformance.checks import CHECKS, DISTURBING
 from continuity_conformance.controls import Controls
 from continuity_conformance.dialogue import Dialogue
 from continuity_conformance.errors import ContinuityError, UnreachableError
-from continuity_conformance.evidence import Redactor, as_evidence, failure_text
-from continuity_conformance.failure import Unmet, Untested
-from continuity_conformance.judge import Judge, is_status
+from continuity_conformance.evidence import Redactor
+from continuity_conformance.outcome import Played, Scene, fewest, outcome, result
 from continuity_conformance.pool import Pool
 from continuity_conformance.probe import Probe, listening
 from continuity_conformance.profile import Profile
@@ -29,21 +28,13 @@ from continuity_conformance.remote_probe import RemoteProbe
 from continuity_conformance.servers import Server, start_server
 from continuity_conformance.stage import Observer, Stage
 from continuity_conformance.transport import Transport
-from continuity_conformance.verdicts import Evidence, Result, Verdict, worst
+from continuity_conformance.verdicts import Evidence, Result, Verdict
 from continuity_spec import Requirement, Scenario
 from continuity_spec.contract import Contract
 from continuity_spec.derivation import derive, salted
 
 _DISTURBED_AT_ONCE: Final = 3
 Play = Callable[[Dialogue], Awaitable[None]]
-
-
-@dataclass(frozen=True, slots=True)
-class Played:
-    """A dialogue that is over, and how it ended."""
-
-    dialogue: Dialogue
-    evidence: Evidence
 
 
 class Runner:
@@ -77,6 +68,7 @@ class Runner:
         self.stage = self._stage(server)
         await self._must_answer()
         dialogue = await calibrate(self.stage)
+        self.stage = self._stage(server, self.stage)
         verdict = Verdict.NOT_TESTED if dialogue.untested else Verdict.PASS
         self._played.append(Played(dialogue, Evidence("calibration", "", verdict)))
 
@@ -89,46 +81,18 @@ class Runner:
         outcomes = await asyncio.gather(
             *(self._scenario(requirement, scenario, calm_done) for scenario in _scenarios(requirement))
         )
-        return self._result(
+        return result(
             requirement, [evidence for outcome in outcomes for evidence in outcome], time.monotonic() - started
         )
 
     async def judge_always(self, requirement: Requirement) -> Result:
-        """The result of an `always` entry, from everything that was played. It passes on answers of dialogues that passed."""
-        assert requirement.always is not None
+        """The result of an `always` entry, from everything that was played."""
         reason = hindrance(self.stage, _without_steps(requirement))
         if reason is not None:
-            return self._result(requirement, [Evidence("", "", reason[0], reason[1])], 0.0)
-        evidence = [one for played in self._played for one in await self._always(requirement, played)]
-        proven = [one for one in evidence if one.outcome is not Verdict.NOT_TESTED]
-        nothing = Evidence("", "", Verdict.NOT_TESTED, "no answer of a scenario that passed is of this kind")
-        return self._result(requirement, _fewest(proven) or [nothing], 0.0)
-
-    async def _always(self, requirement: Requirement, played: Played) -> list[Evidence]:
-        always = requirement.always
-        assert always is not None
-        expect = {"status": always.answered, **always.expect}
-        found: list[Evidence] = []
-        for exchange in played.dialogue.exchanges:
-            streamed = always.streamed is None or always.streamed == exchange.answer.streamed
-            if (
-                exchange.verb not in always.after
-                or not streamed
-                or not _answered(always.answered, exchange.answer.status)
-            ):
-                continue
-            step = replace(exchange.step, expect=expect, at_once=1)
-            outcome = await self._outcome(
-                requirement,
-                played.evidence.scenario,
-                "",
-                played.dialogue,
-                Judge(played.dialogue, step, exchange.number, [exchange]).judge(),
-            )
-            shown = replace(outcome, exchanges=(as_evidence(exchange, self._redactor),))
-            proves = outcome.outcome is Verdict.FAIL or played.evidence.outcome is Verdict.PASS
-            found.append(shown if proves else replace(shown, outcome=Verdict.NOT_TESTED))
-        return found
+            return result(requirement, [Evidence("", "", *reason)], 0.0)
+        return result(
+            requirement, await judge_always(requirement, self._played, self._redactor, self._target_name), 0.0
+        )
 
     # Scenarios
 
@@ -138,9 +102,9 @@ class Runner:
             return [Evidence(scenario.name, "", *reason)]
         plays = [(example, self._steps(requirement, scenario)) for example in self._examples(scenario)]
         plays *= scenario.copies
-        if scenario.disturbing:
+        if scenario.disturbing or requirement.check in DISTURBING:
             return await asyncio.gather(*(self._disturb(requirement, scenario, *play, calm_done) for play in plays))
-        return _fewest(await asyncio.gather(*(self._play_calm(requirement, scenario, *play) for play in plays)))
+        return fewest(await asyncio.gather(*(self._play_calm(requirement, scenario, *play) for play in plays)))
 
     def _steps(self, requirement: Requirement, scenario: Scenario) -> Play:
         if requirement.check is not None:
@@ -184,66 +148,15 @@ class Runner:
         self, requirement: Requirement, scenario: Scenario, example: Mapping[str, Any], play: Play, stage: Stage
     ) -> Evidence:
         dialogue = Dialogue(stage, example)
-        title = str(example.get("description", ""))
+        scene = Scene(
+            requirement, scenario.name, str(example.get("description", "")), self._target_name, self._redactor
+        )
         try:
-            evidence = await self._outcome(requirement, scenario.name, title, dialogue, play(dialogue))
+            evidence = await outcome(scene, dialogue, play(dialogue))
         finally:
             await _left(dialogue)
         self._played.append(Played(dialogue, evidence))
         return evidence
-
-    async def _outcome(
-        self, requirement: Requirement, scenario: str, example: str, dialogue: Dialogue, playing: Awaitable[None]
-    ) -> Evidence:
-        """Play, and tell how it ended."""
-        unmet: Unmet | None = None
-        verdict, reason = Verdict.PASS, ""
-        try:
-            await playing
-        except Unmet as trouble:
-            unmet, verdict = trouble, Verdict.FAIL
-            reason = (
-                f"step {trouble.number}, {trouble.expectation}: expected {trouble.expected}, actual {trouble.actual}"
-            )
-        except Untested as trouble:
-            verdict, reason = Verdict.NOT_TESTED, str(trouble)
-        except ContinuityError as trouble:
-            verdict, reason = Verdict.ERROR, str(trouble)
-        if verdict is Verdict.PASS and dialogue.untested:
-            verdict, reason = Verdict.NOT_TESTED, dialogue.untested[0]
-        exchanges = tuple(as_evidence(exchange, self._redactor) for exchange in dialogue.exchanges)
-        told = self._redactor.text(reason)
-        if unmet is None:
-            return Evidence(scenario, example, verdict, told, exchanges=exchanges)
-        title = " · ".join(part for part in (scenario, example) if part)
-        text = self._redactor.text(failure_text(requirement, title, unmet, exchanges, self._target_name))
-        return Evidence(
-            scenario,
-            example,
-            verdict,
-            told,
-            f"{unmet.number} {unmet.step}".strip(),
-            unmet.expectation,
-            self._redactor.text(unmet.expected),
-            self._redactor.text(unmet.actual),
-            text,
-            exchanges,
-        )
-
-    def _result(self, requirement: Requirement, evidence: Sequence[Evidence], seconds: float) -> Result:
-        verdict = worst(one.outcome for one in evidence)
-        leading = next((one for one in evidence if one.outcome is verdict), None)
-        return Result(
-            requirement.id,
-            requirement.area,
-            requirement.level,
-            requirement.text,
-            verdict,
-            round(seconds, 3),
-            reason=leading.reason if leading and verdict is not Verdict.PASS else "",
-            failure="\n\n".join(one.failure for one in evidence if one.failure),
-            evidence=tuple(evidence),
-        )
 
     # Servers
 
@@ -255,15 +168,8 @@ class Runner:
     def _stage(self, server: Server, like: Stage | None = None) -> Stage:
         target = like.target if like else assumed(self._profile)
         controls = Controls(server, self._transport, has_api=target.has_api)
-        return Stage(
-            target,
-            server,
-            self._transport,
-            controls,
-            self._observer,
-            like.contract if like else Contract(target.header),
-            self._labels,
-        )
+        contract = Contract(target.header, told=target.options["tells"] != "nothing")
+        return Stage(target, server, self._transport, controls, self._observer, contract, self._labels)
 
     async def _must_answer(self) -> None:
         await must_answer(self.stage.server.url)
@@ -305,13 +211,3 @@ def _without_steps(requirement: Requirement) -> Scenario:
 def _salted(example: Mapping[str, Any], salt: str, version: str) -> dict[str, Any]:
     messages = salted(example["messages"], salt)
     return {**example, "messages": messages, "id": derive(version, messages)}
-
-
-def _answered(wanted: object, status: int) -> bool:
-    return any(is_status(status, one) for one in (wanted if isinstance(wanted, list | tuple) else [wanted]))
-
-
-def _fewest(evidence: Sequence[Evidence]) -> list[Evidence]:
-    """Of many examples that went well one is shown; what did not go well is shown whole."""
-    well = [one for one in evidence if one.outcome is Verdict.PASS]
-    return [*(one for one in evidence if one.outcome is not Verdict.PASS), *well[:1]]

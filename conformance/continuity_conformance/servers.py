@@ -10,7 +10,9 @@ import signal
 import socket
 import tempfile
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 
 import aiohttp
@@ -31,12 +33,53 @@ class Server:
     profile: Profile
     started: "StartedProcess | None" = None
     broken: set[str] = field(default_factory=set)
+    twins: list["StartedProcess"] = field(default_factory=list)
 
     @property
     def lived(self) -> bool:
         return self.started is None
 
+    def url_of(self, number: int) -> str:
+        """The address of the server itself (1), or of a process that shares its data."""
+        return self.url if number == 1 else self.twins[number - 2].url
+
+    async def begin_anew(self, write: Callable[[Path], None], servers: int) -> None:
+        """Stop, put an old database in place, and start so many processes on it at once."""
+        started = self._replaced(await self._stopped(), write)
+        self.twins = [started.twin() for _ in range(servers - 1)]
+        await asyncio.gather(*(process.start() for process in (started, *self.twins)))
+
+    async def begin_and_kill(self, write: Callable[[Path], None], seconds: float) -> None:
+        """Stop, put an old database in place, start, kill in the middle of it, start again."""
+        started = self._replaced(await self._stopped(), write)
+        await started.launch()
+        await asyncio.sleep(seconds)
+        await started.kill()
+
+    @property
+    def database(self) -> Path:
+        """The file that old databases are put in place of."""
+        assert self.started is not None, "only a target that the kit started has a database that it may replace"
+        return self.started.file(self.profile.legacy)
+
+    async def _stopped(self) -> "StartedProcess":
+        assert self.started is not None, "only a target that the kit started can be stopped"
+        await self.part_from_twins()
+        await self.started.end()
+        return self.started
+
+    def _replaced(self, started: "StartedProcess", write: Callable[[Path], None]) -> "StartedProcess":
+        for file in self.database.parent.glob(f"{self.database.name}*"):
+            file.unlink()
+        write(self.database)
+        return started
+
+    async def part_from_twins(self) -> None:
+        twins, self.twins = self.twins, []
+        await asyncio.gather(*(twin.end() for twin in twins))
+
     async def stop(self) -> None:
+        await self.part_from_twins()
         if self.started is not None:
             await self.started.stop()
 
@@ -44,9 +87,11 @@ class Server:
 class StartedProcess:
     """A process of the target that the kit started, on one port and one folder for all its lives."""
 
-    def __init__(self, process: Process, probe_url: str) -> None:
+    def __init__(
+        self, process: Process, probe_url: str, folder: "tempfile.TemporaryDirectory[str] | None" = None
+    ) -> None:
         self._process = process
-        self._folder = tempfile.TemporaryDirectory(prefix="continuity-")
+        self._folder = folder or tempfile.TemporaryDirectory(prefix="continuity-")
         self._port = _free_port()
         self._probe_url = probe_url
         self._running: asyncio.subprocess.Process | None = None
@@ -61,7 +106,19 @@ class StartedProcess:
     def pid(self) -> int:
         return self._running.pid if self._running else 0
 
+    def file(self, template: str) -> Path:
+        return Path(self._filled(template))
+
+    def twin(self) -> "StartedProcess":
+        """Another process on the same folder."""
+        return StartedProcess(self._process, self._probe_url, self._folder)
+
     async def start(self) -> None:
+        await self.launch()
+        await self._ready(self._process.start[0])
+
+    async def launch(self) -> None:
+        """Start the process without waiting until it is ready."""
         command = [self._filled(word) for word in self._process.start]
         env = {**os.environ, **{name: self._filled(value) for name, value in self._process.env.items()}}
         try:
@@ -79,18 +136,17 @@ class StartedProcess:
                 f"The target cannot be started: {trouble}.", where=command[0], do="Check process.start."
             ) from None
         self._reader = asyncio.create_task(self._read_output(self._running))
-        await self._ready(command)
 
     async def restart(self) -> None:
-        await self._end(signal.SIGTERM)
+        await self.end()
         await self.start()
 
     async def kill(self) -> None:
-        await self._end(signal.SIGKILL)
+        await self.end(signal.SIGKILL)
         await self.start()
 
     async def stop(self) -> None:
-        await self._end(signal.SIGTERM)
+        await self.end()
         self._folder.cleanup()
 
     def _filled(self, word: str) -> str:
@@ -100,7 +156,7 @@ class StartedProcess:
             .replace("{probe}", self._probe_url)
         )
 
-    async def _end(self, how: signal.Signals) -> None:
+    async def end(self, how: signal.Signals = signal.SIGTERM) -> None:
         running = self._running
         if running is None or running.returncode is not None:
             return
@@ -120,7 +176,7 @@ class StartedProcess:
         async for line in running.stdout:
             self._last_lines.append(line.decode("utf-8", "replace").rstrip())
 
-    async def _ready(self, command: list[str]) -> None:
+    async def _ready(self, command: str) -> None:
         try:
             async with asyncio.timeout(self._process.seconds), aiohttp.ClientSession() as session:
                 while not await _answers(session, self.url + self._process.ready):
@@ -135,13 +191,13 @@ class StartedProcess:
                 do=f"It said:\n  {said}",
             ) from None
 
-    def _must_run(self, command: list[str]) -> None:
+    def _must_run(self, command: str) -> None:
         assert self._running is not None
         if self._running.returncode is not None:
             said = "\n  ".join(self._last_lines) or "nothing"
             raise KitError(
                 f"The target ended at once with code {self._running.returncode}.",
-                where=command[0],
+                where=command,
                 do=f"It said:\n  {said}",
             )
 

@@ -3,7 +3,7 @@
 A turn is named by what is said (`say: red`); its text carries a mark, and so does each system prompt. Knows nothing of HTTP.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from continuity_conformance.answers import Reading
@@ -55,6 +55,10 @@ class Speech:
         history = [message for past in params.get("history", []) for message in self._past(past)]
         new = self._returned(label) if "returns" in params else [self._user(label)]
         return [*system, *history, *new]
+
+    def made_up(self, labels: Sequence[str]) -> tuple[Message, ...]:
+        """A history that was never said, with made-up answers."""
+        return tuple(message for label in labels for message in self._past(label))
 
     def _user(self, label: str) -> Message:
         return {"role": "user", "content": self.user_text(label)}

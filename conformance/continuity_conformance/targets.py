@@ -27,8 +27,10 @@ def target_names() -> list[str]:
     return sorted(point.name for point in entry_points(group=GROUP))
 
 
-def resolve(target: str | None, profile: Path | None) -> tuple[Profile, str]:
+def resolve(target: str | None, profile: Path | Profile | None) -> tuple[Profile, str]:
     """The profile and the address of a target. The address is empty where the kit starts it."""
+    if isinstance(profile, Profile):
+        return profile, target or ""
     if target is None or "://" not in target:
         return _named(target or BUNDLED, profile), ""
     _must_be_http(target)

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
 
 from continuity_conformance.failure import Unmet, Untested
 
@@ -15,7 +16,13 @@ if TYPE_CHECKING:
 
 
 async def session(dialogue: Dialogue, exchange: Exchange, wanted: Any) -> None:
-    _must_be(dialogue, exchange, wanted, "session", told_session(dialogue, exchange))
+    try:
+        told = told_session(dialogue, exchange)
+    except Untested:
+        if dialogue.names.known(wanted) is None:
+            dialogue.names.could_not_capture(wanted)
+        raise
+    _must_be(dialogue, exchange, wanted, "session", told)
 
 
 def told_session(dialogue: Dialogue, exchange: Exchange) -> str:
@@ -149,7 +156,7 @@ async def valid(dialogue: Dialogue, exchange: Exchange, _: Any) -> None:
     fields: dict[str, list[str]] = {}
     for name, value in found.headers:
         fields.setdefault(name.lower(), []).append(value)
-    path = exchange.request.url.removeprefix(dialogue.stage.server.url)
+    path = exchange.request.path.removeprefix(urlsplit(dialogue.stage.server.url).path)
     problems = dialogue.stage.contract.problems(
         exchange.request.method, path, found.status, found.content_type, fields, found.body, found.events
     )
@@ -161,7 +168,7 @@ async def agrees(dialogue: Dialogue, exchange: Exchange, _: Any) -> None:
     """The body's session, where there is one, is the header's; after a rotation in a stream it names the header's as its parent."""
     named = exchange.reading.session if exchange.reading else None
     if named is None:
-        return
+        raise Untested("the body does not name the session")
     told = told_session(dialogue, exchange)
     rotated = exchange.answer.streamed and named.get("rotated_from") == told
     if named.get("id") != told and not rotated:

@@ -67,8 +67,13 @@ class Answer:
         return next(iter(self.fields("content-type")), "").partition(";")[0].strip().lower()
 
     @property
+    def failed_in_stream(self) -> bool:
+        """After the first event a failure can only be told by an event."""
+        return any(dig(event, "error") or dig(event, "type") == "response.failed" for event in self.events)
+
+    @property
     def accepted(self) -> bool:
-        return 200 <= self.status < 300 and not self.error  # noqa: PLR2004
+        return 200 <= self.status < 300 and not self.error and not self.failed_in_stream  # noqa: PLR2004
 
     @property
     def refused(self) -> bool:

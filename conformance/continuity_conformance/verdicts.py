@@ -41,7 +41,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The verdict on one requirement. `failure` is the whole text for a terminal, without colour."""
+    """The verdict on one requirement. `failure` is the whole text for a terminal. `manual`: a person answers, no run can."""
 
     id: str
     area: str
@@ -52,6 +52,7 @@ class Result:
     reason: str = ""
     failure: str = ""
     evidence: tuple[Evidence, ...] = field(default=(), repr=False)
+    manual: bool = False
 
 
 # A requirement with several scenarios is as good as its worst one. Not applicable scenarios say nothing about the others.
@@ -82,7 +83,7 @@ class RunVerdict(enum.StrEnum):
 
 def run_verdict(results: Sequence[Result], *, fail_on: Level = Level.MUST) -> RunVerdict:
     """The verdict of a whole release. A run that tested nothing is incomplete, never conformant."""
-    gating = [result for result in results if result.level.binding or fail_on is not Level.MUST]
+    gating = [result for result in results if (result.level.binding or fail_on is not Level.MUST) and not result.manual]
     verdicts = {result.verdict for result in gating}
     if Verdict.FAIL in verdicts:
         return RunVerdict.NOT_CONFORMANT

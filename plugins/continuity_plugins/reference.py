@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from continuity_conformance.profile import Limits, Process, Profile, ToolCall
 
 ORIGIN = "http://continuity.test"
+_RESPONSES = 200
+"""Few enough to fill the cache in a moment, and more than all scenarios together store while one of them plays."""
 
 
 class ReferenceTarget:
@@ -32,6 +34,7 @@ def reference_profile(extra: tuple[str, ...] = (), options: Mapping[str, str] | 
         "--model={probe}",
         f"--controls={token}",
         f"--cors={ORIGIN}",
+        f"--max-responses={_RESPONSES}",
         *arguments,
         *extra,
     )
@@ -42,7 +45,8 @@ def reference_profile(extra: tuple[str, ...] = (), options: Mapping[str, str] | 
         process=Process(start),
         token=token,
         origin=ORIGIN,
-        limits=Limits(parallel=32),
+        limits=Limits(parallel=32, responses=_RESPONSES),
+        legacy="{folder}/continuity.db",
         writes=ToolCall("workspace", '{"action": "write", "name": "{name}", "text": "{content}"}'),
         reads=ToolCall("workspace", '{"action": "read", "name": "{name}"}'),
     )

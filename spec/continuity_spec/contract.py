@@ -62,8 +62,10 @@ class _Operation:
 class Contract:
     """The document, with the continuity header under the name that it has at one target."""
 
-    def __init__(self, header: str) -> None:
+    def __init__(self, header: str, *, told: bool = True) -> None:
+        """`told`: False for a target that declares that it tells no session; then the header is not demanded."""
         self._header = header
+        self._told = told
 
     def problems(  # noqa: PLR0913, PLR0917 - an answer consists of no less
         self,
@@ -93,7 +95,8 @@ class Contract:
         for header in answer.headers:
             name = self._header if header.name == DOCUMENTED_HEADER else header.name
             values = headers.get(name.lower(), [])
-            if header.required and len(values) != 1:
+            demanded = header.required and (self._told or header.name != DOCUMENTED_HEADER)
+            if demanded and len(values) != 1:
                 yield _problem(f"header {name}", "exactly one", _shown(values) if values else "none")
             for value in values:
                 yield from _violations(f"header {name}", header.validator, value)

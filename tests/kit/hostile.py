@@ -49,10 +49,16 @@ async def valid(request: web.Request, identity: str, headers: dict[str, str]) ->
     stream = web.StreamResponse(headers={**headers, "Content-Type": "text/event-stream"})
     await stream.prepare(request)
     chunks = [
-        {**completion(identity), "object": "chat.completion.chunk", "choices": [{"index": 0, "delta": delta, "finish_reason": reason}]}
+        {
+            **completion(identity),
+            "object": "chat.completion.chunk",
+            "choices": [{"index": 0, "delta": delta, "finish_reason": reason}],
+        }
         for delta, reason in (({"role": "assistant", "content": "Hello."}, None), ({}, "stop"))
     ]
-    events = [{"type": "response.completed", "sequence_number": 0, "response": wanted}] if "output" in wanted else chunks
+    events = (
+        [{"type": "response.completed", "sequence_number": 0, "response": wanted}] if "output" in wanted else chunks
+    )
     await stream.write("".join(f"data: {json.dumps(event)}\n\n" for event in events).encode() + b"data: [DONE]\n\n")
     return stream
 

@@ -108,7 +108,14 @@ def test_a_pattern_matches_exactly(pattern, labels, holds):
         ([{"role": "assistant", "tool_calls": [{"id": "c"}]}, {"role": "user"}], 1),
         ([{"role": "assistant", "tool_calls": [{"id": "c"}]}], 1),
         ([{"role": "user"}, {"role": "tool", "tool_call_id": "c"}], 1),
-        ([{"role": "assistant", "tool_calls": [{"id": "c"}]}, {"role": "user"}, {"role": "tool", "tool_call_id": "c"}], 2),
+        (
+            [
+                {"role": "assistant", "tool_calls": [{"id": "c"}]},
+                {"role": "user"},
+                {"role": "tool", "tool_call_id": "c"},
+            ],
+            2,
+        ),
     ],
 )
 def test_orphans_of_tool_calls_are_found(messages, troubles):

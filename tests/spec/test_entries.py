@@ -33,8 +33,10 @@ def test_no_id_of_the_areas_is_missing():
         assert ids == [f"{area}-{number:02}" for number in range(1, count + 1)]
 
 
-def test_release_1_0_is_every_requirement():
-    assert SPEC.releases["1.0"].ids == tuple(entry.id for entry in SPEC.requirements)
+def test_release_1_0_is_in_the_order_of_the_files():
+    released = set(SPEC.releases["1.0"].ids)
+
+    assert SPEC.releases["1.0"].ids == tuple(entry.id for entry in SPEC.requirements if entry.id in released)
 
 
 def test_lint_has_nothing_to_say():
@@ -127,7 +129,7 @@ def test_rows_are_json_with_every_requirement():
 
     assert [row["id"] for row in rows] == [entry.id for entry in SPEC.requirements]
     assert {row["checked_by"] for row in rows} == {"scenario", "always", "check", "manual"}
-    assert all(row["releases"] == ["1.0"] for row in rows)
+    assert {row["id"] for row in rows if "1.0" in row["releases"]} == set(SPEC.releases["1.0"].ids)
 
 
 @pytest.mark.parametrize("width", [60, 100, 200])

@@ -308,16 +308,14 @@ name: my-gateway 2.1
 header: X-My-Session
 model: my-model
 principals: {alice: $MY_KEY, bob: $MY_SECOND_KEY}
-legacy: alice
 options: {compaction: in-place, turns: reject, tells: header}
 offers: [responses, streaming, cors]
 limits: {parallel: 8, at_once: 10, turn_seconds: 20}
 process: {start: [my-gateway, --port, "{port}"], ready: /health, env: {HOME: /tmp}}
-controls: {evict: {http: "POST /test/evict/{response}"}, compress: {turns: 4, characters: 3000}, token: $TOKEN}
+controls: {evict: {http: "POST /test/evict/{response}"}, token: $TOKEN}
 probe: http://127.0.0.1:9000/v1
 origin: https://chat.example
 headers: {X-Tenant: $TENANT}
-sessions: {get: "/api/sessions/{session}"}
 summary: You are a summarization agent
 """
 
@@ -347,7 +345,6 @@ def test_a_profile_gives_plain_data(write):
         ("evicts:", "evict:", 'unknown word "evicts". Did you mean "evict"?'),
         ("body: session_id\nheader:", "header:", '"header" may not stand here.'),
         ("POST test", "POST /test", 'POST test/evict/{response} is no value for "http".'),
-        ("", ", characters: 3000", '"turns" stands without "characters".'),
     ],
 )
 def test_a_typo_in_a_profile_is_named(write, wrong, right, message):

@@ -42,7 +42,15 @@ def _show(options: argparse.Namespace) -> int:
 
 
 def _lint(options: argparse.Namespace) -> int:
+    from continuity_conformance.checks import CHECKS  # noqa: PLC0415 - the other actions need no HTTP
+
+    bundled = () if options.files else load().requirements
     problems = listing.lint(options.files or sorted((BUNDLED / "requirements").glob("*.yaml")))
+    problems += [
+        f'{entry.place}: there is no check "{entry.check}". Known checks: {", ".join(sorted(CHECKS))}'
+        for entry in bundled
+        if entry.check is not None and entry.check not in CHECKS
+    ]
     _say("\n".join(problems) or "nothing to report")
     return 1 if problems else 0
 

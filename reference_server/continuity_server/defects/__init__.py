@@ -6,6 +6,6 @@ from continuity_server.defects.registry import DEFECTS, Defect
 __all__ = ["DEFECTS", "Defect", "derive", "echo", "history", "listed"]
 
 
-def listed() -> list[dict[str, str | None]]:
+def listed() -> list[dict[str, object]]:
     """All defects, as `--defects` shows them."""
     return [found.as_json() for found in DEFECTS.values()]

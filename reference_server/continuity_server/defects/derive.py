@@ -190,13 +190,18 @@ class DeriveSaltedPerProcess(Rules):
 @defect(
     "derive-v2-as-v1-concatenation",
     "content-v2 hashes both texts with a line feed between, so text can move across the border.",
+    under={"derivation": "content-v2"},
 )
 class DeriveV2AsV1Concatenation(Rules):
     def seed_v2(self, system: str, user: str) -> bytes:
         return self.seed_v1(system, user)
 
 
-@defect("derive-v2-escapes-unicode", "content-v2 hashes JSON with escapes for everything that is not ASCII.")
+@defect(
+    "derive-v2-escapes-unicode",
+    "content-v2 hashes JSON with escapes for everything that is not ASCII.",
+    under={"derivation": "content-v2"},
+)
 class DeriveV2EscapesUnicode(Rules):
     def seed_v2(self, system: str, user: str) -> bytes:
         return json.dumps([system, user], separators=(",", ":")).encode()

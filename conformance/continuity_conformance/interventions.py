@@ -1,0 +1,126 @@
+"""Interventions: what a scenario does to the target between turns, and the proof that it really happened.
+
+Controls are not believed: an eviction counts when the response is gone, a compression when the model got a summarising call.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from continuity_conformance.failure import Untested
+from continuity_conformance.legacy import OldRow, old_database
+from continuity_conformance.names import Names
+from continuity_conformance.observation import summary_calls
+from continuity_conformance.requests import plain_request, principal_of, turn_request
+from continuity_conformance.speech import Speech
+from continuity_conformance.stage import Stage
+from continuity_spec import Place, Step
+
+_OLD_KINDS: Final[Mapping[str, str]] = {"conversation": "slug", "response": "response", "session": "session"}
+_NOWHERE: Final = Place("", 1, 1)
+_GONE: Final = 404
+
+
+def made_step(verb: str, params: Mapping[str, object], expect: Mapping[str, object] | None = None) -> Step:
+    """A step that stands in no file."""
+    shown = ", ".join(f"{name}: {value}" for name, value in params.items())
+    return Step(verb, params, expect or {}, 1, (), (), _NOWHERE, f"{verb} {{{shown}}}")
+
+
+class Interventions:
+    """The interventions of one scenario."""
+
+    def __init__(self, stage: Stage, names: Names, speech: Speech) -> None:
+        self._stage = stage
+        self._names = names
+        self._speech = speech
+        self._evicted: list[str] = []
+
+    async def do(self, step: Step) -> None:
+        """One step that is neither a turn nor a request."""
+        controls, params, key = self._stage.controls, step.params, self._key(step)
+        match step.verb:
+            case "restart":
+                await controls.restart()
+            case "kill":
+                await controls.kill()
+            case "break_store":
+                await controls.break_store(str(params["what"]), key)
+            case "mend_store":
+                await controls.mend_store(key)
+            case "evict":
+                await self._evict(step)
+            case "legacy":
+                await self._legacy(params)
+            case _:
+                filled: Any = self._names.fill(params["params"], "session")
+                await controls.named(str(params["name"]), filled, key)
+
+    async def verify(self) -> None:
+        """Asked once, at the end: reading a response refreshes the cache."""
+        for response in self._evicted:
+            request = plain_request(self._stage, self._names, made_step("get", {"response": response}))
+            answer = await self._stage.transport.send(request)
+            if answer.status != _GONE:
+                raise Untested(f"the target still has the response that was evicted (GET gives {answer.status})")
+
+    async def undo(self) -> None:
+        """What must not outlast the scenario."""
+        if self._stage.server.broken:
+            await self._stage.controls.mend_store(self._stage.target.profile.principals.get("alice", ""))
+        await self._stage.server.part_from_twins()
+
+    async def compress(self, session: str, step: Step) -> int:
+        """Ask the target to compress in its next turn; gives how many summarising calls there were before."""
+        self._must_have("compress")
+        before = await summary_calls(self._stage, self._speech.marks)
+        await self._stage.controls.compress(session, self._key(step))
+        return before
+
+    async def verify_compression(self, before: int) -> None:
+        if await summary_calls(self._stage, self._speech.marks) <= before:
+            raise Untested("the target did not compress: the model got no summarising call")
+
+    async def start_and_kill(self, rows: Sequence[Mapping[str, Any]], seconds: float) -> None:
+        """Start on an old database, kill after so many seconds, start again."""
+        server = self._stage.server
+        self._must_have("legacy")
+        await server.begin_and_kill(old_database([self.old_row(row) for row in rows]), seconds)
+
+    async def _evict(self, step: Step) -> None:
+        response = self._names.text(step.params["response"], "response")
+        if step.params.get("by") == "pressure":
+            await self._press()
+        else:
+            await self._stage.controls.evict(response, self._key(step))
+        self._evicted.append(response)
+
+    async def _press(self) -> None:
+        """Store more responses than the target's cache holds."""
+        limits = self._stage.target.profile.limits
+        labels = [f"filler {k}" for k in range(limits.responses + 1)]
+        for first in range(0, len(labels), limits.at_once):
+            await asyncio.gather(*(self._fill(label) for label in labels[first : first + limits.at_once]))
+
+    async def _fill(self, label: str) -> None:
+        content = {"input": self._speech.user_text(label)}
+        request = turn_request(self._stage, self._names, made_step("respond", {"say": label}), content)
+        await self._stage.transport.send(request)
+
+    async def _legacy(self, params: Mapping[str, Any]) -> None:
+        rows: Sequence[Mapping[str, Any]] = params["rows"]
+        self._must_have("legacy")
+        await self._stage.controls.legacy([self.old_row(row) for row in rows], params.get("servers", 1))
+
+    def old_row(self, row: Mapping[str, Any]) -> OldRow:
+        named = {kind: self._names.text(row[field], kind) for field, kind in _OLD_KINDS.items() if field in row}
+        history = self._speech.made_up(row.get("turns", ()))
+        return OldRow(named["slug"], named["response"], named.get("session", ""), history)
+
+    def _must_have(self, control: str) -> None:
+        """For Python checks, whose needs no steps show."""
+        if control not in self._stage.controls.available:
+            raise Untested(f"no control to {control}")
+
+    def _key(self, step: Step) -> str:
+        return self._stage.target.profile.principals.get(principal_of(step), "")

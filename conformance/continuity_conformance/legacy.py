@@ -1,0 +1,67 @@
+"""Databases of the old schema, as the servers of before wrote them."""
+
+import json
+import sqlite3
+import time
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+_SCHEMA: Final = """
+CREATE TABLE IF NOT EXISTS conversations (name TEXT PRIMARY KEY, response_id TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS responses (response_id TEXT PRIMARY KEY, data TEXT NOT NULL, accessed_at REAL NOT NULL);
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class OldRow:
+    """A slug and the response that it last named; without a session the response is gone."""
+
+    conversation: str
+    response: str
+    session: str = ""
+    history: tuple[dict[str, object], ...] = ()
+
+    def data(self) -> str:
+        text = str(self.history[-1]["content"]) if self.history else ""
+        part = {"type": "output_text", "text": text, "annotations": []}
+        item = {"type": "message", "id": "msg_old", "role": "assistant", "status": "completed", "content": [part]}
+        response = {
+            "id": self.response,
+            "object": "response",
+            "created_at": int(time.time()),
+            "status": "completed",
+            "model": "old",
+            "output": [item],
+        }
+        return json.dumps(
+            {"response": response, "conversation_history": list(self.history), "session_id": self.session}
+        )
+
+
+def old_database(rows: Sequence[OldRow]) -> Callable[[Path], None]:
+    """What writes a database of the old schema with these rows to a file."""
+
+    def write(file: Path) -> None:
+        with closing(sqlite3.connect(file)) as database:
+            database.executescript(_SCHEMA)
+            write_rows(database, rows)
+
+    return write
+
+
+def write_to(file: Path, rows: Sequence[OldRow]) -> None:
+    """Write rows into a database that is there, beside the server that uses it."""
+    with closing(sqlite3.connect(file, timeout=10)) as database:
+        write_rows(database, rows)
+
+
+def write_rows(database: sqlite3.Connection, rows: Sequence[OldRow]) -> None:
+    """Write rows as an old server does: by name, without the columns that came later."""
+    kept = [(row.response, row.data(), time.time()) for row in rows if row.session]
+    named = [(row.conversation, row.response) for row in rows]
+    with database:
+        database.executemany("INSERT OR REPLACE INTO responses (response_id, data, accessed_at) VALUES (?, ?, ?)", kept)
+        database.executemany("INSERT OR REPLACE INTO conversations (name, response_id) VALUES (?, ?)", named)
