@@ -19,7 +19,13 @@ def main(arguments: list[str] | None = None) -> int:
     if rules is None:
         sys.stderr.write(f"There is no defect {settings.defect!r}. --defects lists those that there are.\n")
         return 2
-    asyncio.run(_serve(settings, rules))
+    from continuity_server.store import StoreUnusableError  # noqa: PLC0415 - --help and --defects need no store
+
+    try:
+        asyncio.run(_serve(settings, rules))
+    except StoreUnusableError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
     return 0
 
 

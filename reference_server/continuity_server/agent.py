@@ -3,10 +3,12 @@
 Resolve, lock, resolve again, view, run the loop, compress, store; only then is the answer's end sent. It knows nothing of HTTP.
 """
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Final
 
 from continuity_server.compress import Compressor
 from continuity_server.continuity import Rules
@@ -23,6 +25,8 @@ from continuity_server.turn import Ask, Made, Outcome, Place, Sink, View
 from continuity_server.view import Viewer
 
 logger = logging.getLogger("continuity.agent")
+
+_RETRY_SECONDS: Final = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +52,17 @@ class Agent:
     @asynccontextmanager
     async def _landing(self, ask: Ask) -> AsyncIterator[Place]:
         """SLUG-12, COMPRESS-11: a slug is born once; and while a turn waited, its session may have rotated, or be gone."""
-        async with self.locks.hold(("slug", ask.principal, ask.slug or ask.answer_id)):
+        self.store.adopt()
+        unknown = self.resolver.place(ask).session is None
+        async with self.locks.hold(self.rules.slug_lock(ask.principal, ask.slug, ask.answer_id)):
             while True:
                 waited = self.resolver.place(ask)
                 async with self._chain(ask, waited):
-                    place = self.resolver.place(ask)
+                    place = self.rules.landing(waited, lambda: self.resolver.place(ask))
                     if waited.session is None or place.chain == waited.chain:
-                        yield place
+                        yield replace(place, late=unknown and place.session is not None)
                         return
+                await asyncio.sleep(_RETRY_SECONDS)
 
     def _chain(self, ask: Ask, place: Place) -> AbstractAsyncContextManager[None]:
         """CONCUR-01: a chain has one lock, named by its root. Where nothing selects a session, the Idempotency-Key has one."""
@@ -79,7 +86,7 @@ class Agent:
             view = self.viewer.view(ask, place)
             if view.degraded:
                 return await self._answer_degraded(ask, place, view, told, sink)
-            if not ask.store:
+            if not self.rules.parts(store=ask.store):
                 return Outcome(ask.shape(await self._made(ask, place, view, told, sink), told), told)
             return await self._answer(ask, place, view, told, sink)
         except Refusal as refusal:
@@ -87,18 +94,18 @@ class Agent:
             raise
 
     def _told(self, place: Place, tip: str, before: str | None = None) -> Told:
-        """Tell the session whose tip this is; `rotated_from` is the id that the client knew it by."""
+        """Tell the session whose tip this is; `rotated_from` is the id that this turn's compression left behind."""
         session = self.rules.told_id(place.sent, place.root, tip)
-        known = place.sent or before or session
-        return Told(session, rotated_from=known if known != session else None)
+        return Told(session, rotated_from=before if before != session else None)
 
     async def _answer(self, ask: Ask, place: Place, view: View, told: Told, sink: Sink) -> Outcome:
         """HISTORY-14: the turn is stored, all of it at once, before its answer ends."""
         self.keeper.check()
         made = await self._made(ask, place, view, told, sink)
-        compression = await self.compressor.compress(ask, place, view, made)
+        compression = await self.compressor.compress(ask, place, view, made) if ask.store else None
         write = self.keeper.write(ask, place, view, made, compression)
-        final = self._told(place, write.history.session, told.id)
+        after = self._told(place, write.history.session, told.id)
+        final = self.rules.final_told(told, after, streamed=ask.stream)
         body = ask.shape(made, final)
         # A stream's header went out before anyone knew that the session would rotate (COMPRESS-07).
         header = told if ask.stream else final

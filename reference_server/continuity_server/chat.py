@@ -127,11 +127,9 @@ class ChatStream:
             numbered = [{"index": index, **call} for index, call in enumerate(calls)]
             await self._stream.send(self._chunk({"tool_calls": numbered}))
         finish = self._chunk({}, choice["finish_reason"])
-        for name, chunk in self._rules.last_chunks(finish, _session(body)):
-            await self._stream.send(chunk, name)
-        if self._ask.include_usage:
-            await self._stream.send({**self._frame, "choices": [], "usage": body["usage"]})
-        await self._stream.done()
+        usage = [(None, {**self._frame, "choices": [], "usage": body["usage"]})] if self._ask.include_usage else []
+        for event in self._rules.stream_end([*self._rules.last_chunks(finish, _session(body)), *usage]):
+            await (self._stream.send(event[1], event[0]) if event is not None else self._stream.done())
 
     def _chunk(self, delta: dict[str, Any], reason: str | None = None) -> dict[str, Any]:
         return {**self._frame, "choices": [{"index": 0, "delta": delta, "logprobs": None, "finish_reason": reason}]}

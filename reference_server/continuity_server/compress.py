@@ -37,10 +37,9 @@ class Compressor:
         if not conversation or not self._rules.compression_due(place.session, whole, self._context):
             return None
         summary = await self._summary(ask, conversation)
-        if not summary:
-            return None
         covered = (view.covered or Covered()).and_also(self._rules.user_texts(conversation))
-        return Compression(self._rules.compacted(before, summary, turn), covered)
+        messages = self._rules.compacted(before, summary, turn) if summary else self._rules.unsummarised(before, turn)
+        return Compression(messages, covered) if messages is not None else None
 
     async def _summary(self, ask: Ask, conversation: Messages) -> str:
         request = self._rules.summary_request(self._rules.paired(conversation))

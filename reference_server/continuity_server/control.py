@@ -47,7 +47,7 @@ class Control:
     async def _evict(self, principal: str, body: JSON) -> JSON:
         """As the cache would: the response goes, its slug stays untouched."""
         await self._agent.store.execute(
-            ("DELETE FROM responses WHERE owner=? AND id=?", (principal, _text(body, "response_id")))
+            ("DELETE FROM responses WHERE owner=? AND response_id=?", (principal, _text(body, "response_id")))
         )
         return {"evicted": body["response_id"]}
 
@@ -74,9 +74,8 @@ class Control:
         stored = self._agent.store.messages(owner, self._rules.line(session.id, Surface.CHAT), session.epoch)
         ident = self._rules.minted("sess_")
         line = self._rules.line(ident, Surface.CHAT)
-        await self._agent.store.commit(
-            Write(owner, HistoryWrite(ident, ident, line, tuple(stored), parent=session.id, kind=FORK))
-        )
+        copy = HistoryWrite(ident, ident, line, tuple(stored), parent=session.id, kind=FORK)
+        await self._agent.store.commit(Write(owner, copy, ended=self._agent.keeper.ended(session.id, FORK)))
         return {"session_id": ident}
 
     async def _link(self, principal: str, body: JSON) -> JSON:

@@ -10,6 +10,7 @@ from continuity_server.settings import Options
 
 SYSTEM_ROLES: Final = frozenset({"system", "developer"})
 TEXT_PARTS: Final = frozenset({"text", "input_text", "output_text"})
+OPENING_PARTS: Final = frozenset({"text", "input_text"})
 
 Message = dict[str, Any]
 
@@ -52,8 +53,8 @@ class Derivation:
         return ""
 
     def part_counts(self, part: Mapping[str, Any]) -> bool:
-        """DERIVE-07: other parts than text do not count."""
-        return part.get("type") in TEXT_PARTS
+        """DERIVE-07: other parts than text do not count; what a model said (`output_text`) is no part of an opening."""
+        return part.get("type") in OPENING_PARTS
 
     def join_parts(self, texts: Sequence[str]) -> str:
         """DERIVE-07: several text parts are joined by a line feed."""

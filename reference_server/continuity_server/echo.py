@@ -1,7 +1,7 @@
 """ECHO: how a client names a session, and how it learns the id. Pure: header fields in, header fields out."""
 
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
@@ -14,6 +14,16 @@ MAX_ID: Final = 256
 
 Fields = list[tuple[str, str]]
 Event = tuple[str | None, dict[str, Any]]
+
+
+def is_id(text: str) -> bool:
+    """Tell whether a client could send this as the id of a session."""
+    return text.strip(" \t") == text != "" and len(text) <= MAX_ID and not _has_control_characters(text)
+
+
+def _has_control_characters(text: str) -> bool:
+    """Control characters, and the lone surrogates that bytes become which are no UTF-8."""
+    return any(unicodedata.category(character) in {"Cc", "Cs"} for character in text)
 
 
 class Surface(Enum):
@@ -58,7 +68,7 @@ class Echo:
             raise Refusal(
                 Case.INVALID_SESSION_ID, f"The id in {HEADER} has more than {MAX_ID} characters. Send a shorter one."
             )
-        if any(unicodedata.category(character) in {"Cc", "Cs"} for character in value):
+        if _has_control_characters(value):
             raise Refusal(
                 Case.INVALID_SESSION_ID, f"The id in {HEADER} has a control character or is no UTF-8. Send text."
             )
@@ -104,6 +114,14 @@ class Echo:
     def last_chunks(self, finish: Mapping[str, Any], session: Mapping[str, Any]) -> list[Event]:
         """COMPRESS-07, ECHO-09: `session` rides on the chunk with the finish_reason; an event of its own breaks clients."""
         return [(None, {**finish, **session})]
+
+    def stream_end(self, events: Sequence[Event]) -> list[Event | None]:
+        """COMPRESS-07, STREAM-02: everything is said before the end marker, which is None here."""
+        return [*events, None]
+
+    def final_told(self, before: Told, after: Told, *, streamed: bool) -> Told:  # noqa: ARG002 - the rule is that the turn's end counts
+        """COMPRESS-01, -07: the answer whose turn rotated the session tells the new id, a stream at its end."""
+        return after
 
     def cors_allowed(self) -> tuple[str, ...]:
         """ECHO-07: what a browser may send."""

@@ -9,7 +9,8 @@ from continuity_server.echo import Surface
 from continuity_server.errors import Case, Refusal
 from continuity_server.history import Messages
 from continuity_server.lineage import BRANCH, COMPRESSION
-from continuity_server.records import HistoryWrite, Replay, Write
+from continuity_server.records import Cache, Ended, HistoryWrite, Replay, SlugWrite, Write
+from continuity_server.slugs import Part
 from continuity_server.store import Store, StoreUnwritableError
 from continuity_server.turn import Ask, Made, Place, View
 
@@ -20,7 +21,7 @@ class Keeper:
     def __init__(self, store: Store, rules: Rules, max_responses: int) -> None:
         self._store = store
         self._rules = rules
-        self._max_responses = max_responses
+        self._cache = Cache(max_responses, takes_slugs=rules.eviction_takes_slug())
 
     def check(self) -> None:
         """HISTORY-14: what cannot be stored is refused before the model is asked."""
@@ -30,19 +31,30 @@ class Keeper:
             self._unstorable()
 
     def write(self, ask: Ask, place: Place, view: View, made: Made, compression: Compression | None) -> Write:
-        used_up = place.tip if place.session and place.session.compress_next else None
+        used_up = place.tip if ask.store and place.session and place.session.compress_next else None
         history = self._history(ask, place, view, made)
-        write = Write(place.owner, history, uncompress=used_up, slug=place.slug, max_responses=self._max_responses)
+        write = Write(
+            place.owner,
+            history,
+            ended=self._branch_end(history),
+            uncompress=used_up,
+            previous=ask.previous,
+            cache=self._cache,
+        )
         return self._compressed(ask, place, write, compression) if compression is not None else write
 
     def recorded(self, ask: Ask, place: Place, write: Write, header: str, body: dict[str, Any]) -> Write:
-        """Give the same write with the response and the replay that come with the answer."""
+        """Give the same write with the response, the slug and the replay that come with the answer."""
         if ask.surface is Surface.RESPONSES:
-            write = replace(write, response=(ask.answer_id, body))
-        if ask.idempotency_key is None:
-            return write
+            write = replace(write, response=(ask.answer_id, body), slug=self._slug(place, write.history.session))
+        if ask.idempotency_key is None or not ask.store:
+            return self._only(write, self._rules.parts(store=ask.store))
         replay = Replay(place.chain, ask.idempotency_key, ask.fingerprint, write.history.root, header, body)
         return replace(write, replay=replay)
+
+    def ended(self, parent: str, kind: str) -> Ended | None:
+        """COMPRESS-05, -10: what a child of this kind means for its parent."""
+        return Ended(parent, self._rules.end_reason(kind)) if self._rules.is_successor(kind) else None
 
     async def commit(self, write: Write) -> None:
         try:
@@ -64,21 +76,45 @@ class Keeper:
             message = "The turn cannot be stored now, so it is not answered. Try again later."
             raise Refusal(Case.HISTORY_UNAVAILABLE, message)
 
+    def _slug(self, place: Place, session: str) -> SlugWrite | None:
+        """SLUG-11, MIGRATE-05: the slug keeps the session that this turn ended in."""
+        if place.slug is None:
+            return None
+        follows = self._rules.slug_follows(place.tip, session)
+        return SlugWrite(place.slug, self._rules.slug_session(follows, old=place.old_slug))
+
+    @staticmethod
+    def _only(write: Write, parts: frozenset[Part]) -> Write:
+        """SLUG-09: of a turn, only these parts."""
+        history = write.history if Part.MESSAGES in parts else replace(write.history, messages=(), replace=False)
+        return replace(
+            write,
+            history=history,
+            response=write.response if Part.RESPONSE in parts else None,
+            slug=write.slug if Part.MAPPING in parts else None,
+        )
+
+    def _branch_end(self, history: HistoryWrite) -> Ended | None:
+        return self.ended(history.parent, history.kind) if history.parent is not None else None
+
     def _compressed(self, ask: Ask, place: Place, write: Write, compression: Compression) -> Write:
         """COMPRESS-10, -14, -15: a child of the same principal and slug (rotate), or the same session with a new history (in-place)."""
-        rotates = self._rules.options.compaction == "rotate"
-        session = self._rules.minted("sess_") if rotates else place.tip
+        rules, rotates = self._rules, self._rules.rotates()
+        session = rules.minted("sess_") if rotates else place.tip
         history = HistoryWrite(
             session=session,
             root=place.root,
-            line=self._rules.line(session, ask.surface),
+            line=rules.line(session, ask.surface),
             messages=tuple(compression.messages),
             replace=True,
-            parent=place.tip if rotates else None,
+            parent=rules.child_parent(place.tip) if rotates else None,
             kind=COMPRESSION,
             covered=compression.covered,
         )
-        return replace(write, history=history, ended=place.tip if rotates else None)
+        if not rotates:
+            return replace(write, history=history)
+        owner = rules.child_owner(write.owner)
+        return replace(write, owner=owner, history=history, ended=self.ended(place.tip, COMPRESSION))
 
     def _history(self, ask: Ask, place: Place, view: View, made: Made) -> HistoryWrite:
         line = self._rules.line(place.tip, ask.surface)
@@ -87,9 +123,12 @@ class Keeper:
             return self._derived(place, line, view, whole)
         turn = self._rules.stored_turn(view.new, made.messages)
         if place.branch_from is None:
-            return HistoryWrite(place.tip, place.root, line, tuple(turn))
+            overwrites = self._rules.overwrites(slug=place.slug is not None, late=place.late)
+            return HistoryWrite(place.tip, place.root, line, tuple(turn), replace=overwrites)
         parent = place.branch_from[0].id
-        return HistoryWrite(place.tip, place.root, line, (*view.stored, *turn), parent=parent, kind=BRANCH)
+        return HistoryWrite(
+            place.tip, place.root, line, (*view.stored, *turn), replace=True, parent=parent, kind=BRANCH
+        )
 
     def _derived(self, place: Place, line: str, view: View, whole: Messages) -> HistoryWrite:
         """Settled: after a derived turn the history is the request's messages and the answer; what is there already stays."""

@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 from continuity_server.derivation import Message
 from continuity_server.history import SUMMARY_NAME, Messages, is_system
@@ -19,6 +19,7 @@ SUMMARISE: Final = (
 )
 SUMMARISE_NOW: Final = "Write the summary now."
 CHARACTERS_A_TOKEN: Final = 4
+P = TypeVar("P")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,42 @@ class Lineage:
             seen.add(following.id)
             at = following
         return at
+
+    def read_from(self, start: Session, tip: Session) -> Session:  # noqa: ARG002 - the rule is that the tip counts
+        """COMPRESS-02: a stale parent is resolved before history is read."""
+        return tip
+
+    def written_to(self, start: Session, tip: Session, *, derived: bool) -> Session:  # noqa: ARG002 - the rule is that the tip counts
+        """COMPRESS-03, -13: ... and before the turn is written, whether a client named the parent or it was derived."""
+        return tip
+
+    def landing(self, looked: P, look_again: Callable[[], P]) -> P:  # noqa: ARG002 - the rule is that the second look counts
+        """COMPRESS-11: while a turn waited for another of its chain, the session may have rotated."""
+        return look_again()
+
+    def rotates(self) -> bool:
+        """COMPRESS-14: compressing moves the session to a new id (rotate), or does not (in-place)."""
+        return self.options.compaction == "rotate"
+
+    def is_successor(self, kind: str) -> bool:
+        """COMPRESS-05: only a compression child is what its parent went on as; forks and branches are not."""
+        return kind == COMPRESSION
+
+    def end_reason(self, kind: str) -> str | None:
+        """COMPRESS-10: the rotated parent is ended, and says why."""
+        return kind
+
+    def child_parent(self, parent: str) -> str | None:
+        """COMPRESS-10: the child names its parent."""
+        return parent
+
+    def child_owner(self, owner: str) -> str:
+        """COMPRESS-15: the child belongs to the same principal."""
+        return owner
+
+    def unsummarised(self, before: Sequence[Message], turn: Sequence[Message]) -> Messages | None:  # noqa: ARG002 - the rule is that they stay
+        """COMPRESS-12: where the summary failed the history stays as it is, which is None here."""
+        return None
 
     def compression_due(self, session: Session | None, messages: Sequence[Message], limit: int) -> bool:
         """Compress when a control asked for it, or the history has outgrown the context."""

@@ -2,6 +2,7 @@
 
 from typing import Any, Final
 
+from continuity_server.continuity import Rules
 from continuity_server.derivation import Message
 from continuity_server.echo import Told
 from continuity_server.history import Messages
@@ -15,8 +16,9 @@ _MOST_ROUNDS: Final = 16
 class ToolLoop:
     """Runs one turn against the model."""
 
-    def __init__(self, model: Model, workspace: Workspace) -> None:
+    def __init__(self, model: Model, rules: Rules, workspace: Workspace) -> None:
         self._model = model
+        self._rules = rules
         self._workspace = workspace
 
     async def run(self, ask: Ask, place: Place, messages: Messages, told: Told, sink: Sink) -> Made:
@@ -54,10 +56,9 @@ class ToolLoop:
 
     def _result(self, place: Place, call: dict[str, Any]) -> Message:
         known = _name(call) == TOOL_NAME and self._workspace.offered
+        environment = self._rules.environment(place.owner, place.root, place.tip)
         said = (
-            self._workspace.run(place.owner, place.root, call["function"]["arguments"])
-            if known
-            else "error: there is no such tool"
+            self._workspace.run(environment, call["function"]["arguments"]) if known else "error: there is no such tool"
         )
         return {"role": "tool", "tool_call_id": call["id"], "content": said}
 

@@ -23,13 +23,38 @@ class HistoryWrite:
 
 @dataclass(frozen=True, slots=True)
 class StoredResponse:
-    """A response that can be read and continued from: up to which message of its session it reaches."""
+    """A response that can be read (where it has a body) and continued from: up to which message of its session it reaches."""
 
     id: str
-    session: str
+    session: str | None
     epoch: int
     upto: int
-    body: dict[str, Any]
+    body: dict[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Slug:
+    """A slug's row. `session` is None where nobody knows it any more; `old`: no turn of ours was in it yet."""
+
+    session: str | None
+    old: bool
+    response_gone: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SlugWrite:
+    """The session that a slug is in from now on; None where only its response tells."""
+
+    name: str
+    session: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The session that this turn's child goes on from, and why it is ended."""
+
+    parent: str
+    reason: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,17 +70,26 @@ class Replay:
 
 
 @dataclass(frozen=True, slots=True)
+class Cache:
+    """How many responses of a principal are kept, and whether an evicted one takes its slug along."""
+
+    responses: int = 1000
+    takes_slugs: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Write:
     """One turn, or what a control changes. Everything in it is committed together."""
 
     owner: str
     history: HistoryWrite
-    ended: str | None = None  # the parent that this turn's compression ended
+    ended: Ended | None = None
     uncompress: str | None = None  # the session whose `compress` control is used up
     response: tuple[str, dict[str, Any]] | None = None
-    slug: str | None = None
+    previous: str | None = None  # the response that was continued from, and so was used just now
+    slug: SlugWrite | None = None
     replay: Replay | None = None
-    max_responses: int = 1000
+    cache: Cache = Cache()
 
     @property
     def session(self) -> tuple[str, str]:

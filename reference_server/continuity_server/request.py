@@ -10,13 +10,12 @@ from aiohttp import web
 
 from continuity_server.continuity import Rules
 from continuity_server.errors import Case, Refusal, invalid
-from continuity_server.settings import Key, Settings
+from continuity_server.settings import KEYLESS, Key, Settings
 
 PRINCIPAL: Final = web.RequestKey("principal", str)
 SETTINGS: Final = web.AppKey("settings", Settings)
 RULES: Final = web.AppKey("rules", Rules)
 STREAMING: Final = web.RequestKey("streaming", bool)
-KEYLESS: Final = "single-user"
 _LONGEST_KEY: Final = 256
 
 

@@ -6,7 +6,7 @@ from continuity_server.continuity import Rules
 from continuity_server.echo import Surface
 from continuity_server.errors import Case, Refusal
 from continuity_server.lineage import Session
-from continuity_server.records import StoredResponse
+from continuity_server.records import Slug, StoredResponse
 from continuity_server.store import Store, StoreUnreadableError
 from continuity_server.turn import Ask, Place
 
@@ -40,68 +40,88 @@ class Resolver:
         return Place(self._rules.owner(principal, session), session, session)
 
     def _named(self, principal: str, session: str, *, derived: bool = False) -> Place:
-        owner = self._rules.owner(principal, session)
+        owner, rules = self._rules.owner(principal, session), self._rules
         try:
-            tip = self.tip(owner, session)
+            start = self._store.session(owner, session)
+            tip = start and self._tip(owner, start)
         except StoreUnreadableError:
             return Place(owner, session, session, sent=session, derived=derived, chain=session, lost=True)
-        if tip is None:
-            new = session if derived else self._rules.started(session)
+        if start is None or tip is None:
+            new = session if derived else rules.started(session)
             return Place(owner, new, new, sent=new, derived=derived, chain=new)
-        return Place(owner, tip.id, tip.root, sent=session, derived=derived, session=tip, chain=tip.root)
+        read, written = rules.read_from(start, tip), rules.written_to(start, tip, derived=derived)
+        return Place(owner, written.id, written.root, sent=session, derived=derived, session=read, chain=tip.root)
 
     def tip(self, owner: str, session: str) -> Session | None:
         """COMPRESS-02, -03: a stale id is resolved to the tip before history is read and before the turn is written."""
         start = self._store.session(owner, session)
-        return start and self._rules.tip(start, lambda ident: self._store.session(owner, ident))
+        return start and self._tip(owner, start)
+
+    def _tip(self, owner: str, start: Session) -> Session:
+        return self._rules.tip(start, lambda ident: self._store.session(owner, ident))
 
     def _slug(self, ask: Ask, slug: str) -> Place:
-        """SLUG-02 … -05: the slug keeps its session itself, whatever became of the response that it last named."""
-        found = self._store.slug_session(ask.principal, slug)
-        if found is None:
-            return self._new_slug(ask, slug)
-        session, response = found
-        tip = self.tip(ask.principal, session)
+        """SLUG-02 … -06: the slug keeps its session itself, whatever became of the response that it last named."""
+        owner, name = self._rules.slug_owner(ask.principal, slug), self._rules.slug_name(slug)
+        found = self._rules.known_slug(self._store.slug(owner, name))
+        session = self._slug_session(found) if found is not None else None
+        if found is None or session is None:
+            return self._new_slug(ask, owner, name)
+        tip = self._slug_tip(owner, session)
         if tip is None:
-            return Place(ask.principal, session, session, slug=slug, chain=session)
+            return Place(owner, session, session, slug=name, chain=session, old_slug=found.old)
         self._same_tip(ask, tip)
-        if response is not None and self._is_gone(ask.principal, response):
+        if found.response_gone:
+            # SLUG-16: for operators.
             logger.info("slug %r goes on in session %s: its last response is gone", slug, tip.id)
-        return Place(ask.principal, tip.id, tip.root, session=tip, slug=slug, chain=tip.root)
+        return Place(
+            owner, tip.id, tip.root, session=tip, slug=name, chain=tip.root, old_slug=found.old,
+            response_gone=found.response_gone,
+        )  # fmt: skip
 
-    def _is_gone(self, owner: str, response: str) -> bool:
-        try:
-            return self._store.response(owner, response) is None
-        except StoreUnreadableError:
-            return False
+    def _slug_session(self, found: Slug) -> str | None:
+        """MIGRATE-04: a slug whose session nobody knows is refused, not forked."""
+        if found.session is None:
+            self._rules.orphan()
+            return None
+        return self._rules.without_response(found.session) if found.response_gone else found.session
 
-    def _new_slug(self, ask: Ask, slug: str) -> Place:
+    def _slug_tip(self, owner: str, session: str) -> Session | None:
+        """SLUG-11: the slug follows the tip."""
+        tip = self.tip(owner, session)
+        return self._store.session(owner, self._rules.slug_follows(session, tip.id)) if tip else None
+
+    def _new_slug(self, ask: Ask, owner: str, name: str) -> Place:
         """SLUG-01: a fresh session; or the header's, if that has no slug yet."""
         header = self._rules.header_on_responses(ask.header)
         if header is None:
-            session = self._rules.minted("sess_")
-            return Place(ask.principal, session, session, slug=slug, chain=session)
+            session = self._rules.new_slug_session(self._rules.minted("sess_"))
+            return Place(owner, session, session, slug=name, chain=session)
         named = self._named(ask.principal, header)
         if self._store.slug_of(named.owner, named.root) is not None:
             message = "The session that the header names belongs to another conversation. Leave one of the two out."
             raise Refusal(Case.SESSION_CONFLICT, message, param="conversation")
         return Place(
-            named.owner, named.tip, named.root, sent=header, session=named.session, slug=slug, chain=named.chain
+            named.owner, named.tip, named.root, sent=header, session=named.session, slug=name, chain=named.chain
         )
 
     def _previous(self, ask: Ask, previous: str) -> Place:
         """SLUG-07, -13: the newest response continues its session, an older one branches there, an unknown one is 404."""
-        row = self._store.response(ask.principal, previous)
-        session = self._store.session(ask.principal, row.session) if row else None
-        if row is None or session is None:
-            message = "There is no response with the id given in previous_response_id. Start anew, or name another."
-            raise Refusal(Case.PREVIOUS_RESPONSE_NOT_FOUND, message, param="previous_response_id")
-        tip = self.tip(ask.principal, session.id) or session
-        self._same_tip(ask, tip)
-        if self._is_newest(ask.principal, session, row):
-            return Place(ask.principal, session.id, session.root, session=session, chain=session.root)
-        branch = self._rules.minted("sess_")
-        return Place(ask.principal, branch, branch, branch_from=(session, row), chain=session.root)
+        owner = ask.principal
+        found = self._rules.continued(self._anchor(owner, previous))
+        if found is None:
+            return self._fresh(owner)
+        row, session = found
+        self._same_tip(ask, self.tip(owner, session.id) or session)
+        if self._is_newest(owner, session, row):
+            return Place(owner, session.id, session.root, session=session, chain=session.root)
+        branch = self._rules.branch_session(session.id, self._rules.minted("sess_"))
+        return Place(owner, branch, branch, branch_from=(session, row), chain=session.root)
+
+    def _anchor(self, owner: str, response: str) -> tuple[StoredResponse, Session] | None:
+        row = self._store.response(owner, response)
+        session = self._store.session(owner, row.session) if row and row.session else None
+        return (row, session) if row and session else None
 
     def _is_newest(self, owner: str, session: Session, row: StoredResponse) -> bool:
         line = self._rules.line(session.id, Surface.RESPONSES)

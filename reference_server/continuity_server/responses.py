@@ -1,22 +1,36 @@
 """POST, GET and DELETE /v1/responses: translates between response objects and turns, and decides nothing."""
 
 import time
-from typing import Any
+from typing import Any, Final
 
 from aiohttp import web
 
 from continuity_server.agent import Agent
-from continuity_server.body import LONGEST_NAME, expect, fingerprint, name_of, parsed, sampling
+from continuity_server.body import expect, fingerprint, name_of, parsed, sampling
 from continuity_server.continuity import Rules
 from continuity_server.echo import Surface
-from continuity_server.errors import Case, Refusal, invalid
+from continuity_server.errors import Case, Refusal
 from continuity_server.items import messages_of, output_of, tools_of
-from continuity_server.records import StoredResponse
 from continuity_server.request import PRINCIPAL, Caller, answer, check_may_continue, idempotency_key
 from continuity_server.response_stream import ResponseStream
 from continuity_server.settings import DEFAULT_MODEL
+from continuity_server.slugs import Part
 from continuity_server.sse import EventStream
 from continuity_server.turn import Ask, Made, NoSink
+
+# What a deletion does for each part that it takes. A slug of the old shape learns its session before the response that told it is gone.
+_DELETIONS: Final = (
+    (Part.MAPPING, "DELETE FROM conversations WHERE owner=? AND response_id=?"),
+    (Part.BODY, "UPDATE responses SET data='' WHERE owner=? AND response_id=?"),
+    (
+        Part.RESPONSE,
+        (
+            "UPDATE conversations SET response_id=NULL, session=coalesce(session, (SELECT session FROM responses "
+            "WHERE owner=?1 AND response_id=?2)) WHERE owner=?1 AND response_id=?2"
+        ),
+    ),
+    (Part.RESPONSE, "DELETE FROM responses WHERE owner=? AND response_id=?"),
+)
 
 
 class Responses:
@@ -36,10 +50,9 @@ class Responses:
 
     def _ask(self, request: web.Request, body: dict[str, Any]) -> Ask:
         caller = Caller.of(request, self._rules)
-        slug, previous = slug_of(body), name_of(body, "previous_response_id")
-        if slug is not None and previous is not None:
-            message = "conversation and previous_response_id exclude each other. Send one of them."
-            raise Refusal(Case.MUTUALLY_EXCLUSIVE, message, param="previous_response_id")
+        said, previous = body.get("conversation"), name_of(body, "previous_response_id")
+        slug = self._rules.checked_slug(said) if said is not None else None
+        self._rules.check_one_of(slug, previous)
         if slug is not None or previous is not None:
             check_may_continue(request)
         created = int(time.time())
@@ -65,36 +78,26 @@ class Responses:
 
     async def get(self, request: web.Request) -> web.Response:
         """SLUG-15: the stored response. ISOLATE-06: a foreign one is as unknown."""
-        return answer(self._found(request).body)
+        ident, body = self._found(request)
+        await self._agent.store.touch(request[PRINCIPAL], ident)
+        return answer(body)
 
     async def delete(self, request: web.Request) -> web.Response:
         """SLUG-15, -18: that response only; its slug goes on in the same session."""
-        owner, ident = request[PRINCIPAL], self._found(request).id
-        await self._agent.store.execute(
-            ("DELETE FROM responses WHERE owner=? AND id=?", (owner, ident)),
-            ("UPDATE conversations SET response_id=NULL WHERE owner=? AND response_id=?", (owner, ident)),
-        )
+        owner, (ident, _) = request[PRINCIPAL], self._found(request)
+        parts = self._rules.deleted()
+        statements = [statement for part, statement in _DELETIONS if part in parts]
+        await self._agent.store.execute(*((statement, (owner, ident)) for statement in statements))
         return answer({"id": ident, "object": "response", "deleted": True})
 
-    def _found(self, request: web.Request) -> StoredResponse:
+    def _found(self, request: web.Request) -> tuple[str, dict[str, Any]]:
         check_may_continue(request)
         found = self._agent.store.response(request[PRINCIPAL], request.match_info["id"])
-        if found is None:
+        if found is None or found.body is None:
             raise Refusal(
                 Case.RESPONSE_NOT_FOUND, "There is no response with this id. It was never stored, or it is gone."
             )
-        return found
-
-
-def slug_of(body: dict[str, Any]) -> str | None:
-    """SLUG-14: any non-empty string of up to 256 characters, or an object with such an `id`."""
-    said = body.get("conversation")
-    if said is None:
-        return None
-    slug = said.get("id") if isinstance(said, dict) else said
-    if not isinstance(slug, str) or not slug or len(slug.strip()) > LONGEST_NAME:
-        raise invalid(f"conversation is no text of 1 to {LONGEST_NAME} characters.", "conversation")
-    return slug
+        return found.id, found.body
 
 
 def response_object(ask: Ask, created: int, made: Made | None = None) -> dict[str, Any]:

@@ -1,8 +1,37 @@
-"""The tables of the store. Every row belongs to an owner: a session is named by (principal, id)."""
+"""The tables of the store. Every row belongs to an owner: a session is named by (principal, id).
+
+`conversations` and `responses` still take the statements of a writer of the old shape (MIGRATE-06): their old columns have their old names, and the new
+ones a default or nothing. Such a row has no session; `adopt.py` finds it by that.
+"""
 
 from typing import Final
 
-SCHEMA: Final = """
+_OLD_SHAPE: Final = """
+CREATE TABLE IF NOT EXISTS responses (
+    response_id TEXT,
+    data TEXT,
+    accessed_at REAL,
+    owner TEXT NOT NULL {default},
+    session TEXT,
+    epoch INTEGER,
+    upto INTEGER,
+    PRIMARY KEY (owner, response_id)
+);
+CREATE TABLE IF NOT EXISTS conversations (
+    name TEXT,
+    response_id TEXT,
+    owner TEXT NOT NULL {default},
+    session TEXT,
+    old INTEGER NOT NULL DEFAULT 1,
+    PRIMARY KEY (owner, name)
+);
+CREATE INDEX IF NOT EXISTS responses_by_age ON responses (owner, accessed_at);
+CREATE INDEX IF NOT EXISTS responses_by_session ON responses (owner, session);
+CREATE INDEX IF NOT EXISTS responses_to_adopt ON responses (session) WHERE session IS NULL;
+CREATE INDEX IF NOT EXISTS conversations_by_session ON conversations (owner, session);
+CREATE INDEX IF NOT EXISTS conversations_by_response ON conversations (owner, response_id);
+"""
+_NEW: Final = """
 CREATE TABLE IF NOT EXISTS sessions (
     owner TEXT NOT NULL,
     id TEXT NOT NULL,
@@ -28,26 +57,6 @@ CREATE TABLE IF NOT EXISTS messages (
     data TEXT NOT NULL
 );
 CREATE INDEX IF NOT EXISTS messages_by_session ON messages (owner, session, epoch, seq);
-CREATE TABLE IF NOT EXISTS responses (
-    seq INTEGER PRIMARY KEY AUTOINCREMENT,
-    owner TEXT NOT NULL,
-    id TEXT NOT NULL,
-    session TEXT NOT NULL,
-    epoch INTEGER NOT NULL,
-    upto INTEGER NOT NULL,
-    body TEXT NOT NULL,
-    UNIQUE (owner, id)
-);
-CREATE INDEX IF NOT EXISTS responses_by_age ON responses (owner, seq);
-CREATE INDEX IF NOT EXISTS responses_by_session ON responses (owner, session);
-CREATE TABLE IF NOT EXISTS conversations (
-    owner TEXT NOT NULL,
-    name TEXT NOT NULL,
-    session TEXT NOT NULL,
-    response_id TEXT,
-    PRIMARY KEY (owner, name)
-);
-CREATE INDEX IF NOT EXISTS conversations_by_session ON conversations (owner, session);
 CREATE TABLE IF NOT EXISTS replays (
     owner TEXT NOT NULL,
     scope TEXT NOT NULL,
@@ -63,8 +72,19 @@ CREATE TABLE IF NOT EXISTS replays (
 # DELETE-01: the whole compression chain, with its slugs, responses and replays. Forks and branches have roots of their own, and stay.
 DELETE_CHAIN: Final = (
     "DELETE FROM messages WHERE owner=?1 AND session IN (SELECT id FROM sessions WHERE owner=?1 AND root=?2)",
-    "DELETE FROM responses WHERE owner=?1 AND session IN (SELECT id FROM sessions WHERE owner=?1 AND root=?2)",
     "DELETE FROM conversations WHERE owner=?1 AND session IN (SELECT id FROM sessions WHERE owner=?1 AND root=?2)",
+    (
+        "DELETE FROM conversations WHERE owner=?1 AND session IS NULL AND response_id IN (SELECT response_id FROM responses"
+        " WHERE owner=?1 AND session IN (SELECT id FROM sessions WHERE owner=?1 AND root=?2))"
+    ),
+    "DELETE FROM responses WHERE owner=?1 AND session IN (SELECT id FROM sessions WHERE owner=?1 AND root=?2)",
     "DELETE FROM replays WHERE owner=?1 AND (scope=?2 OR root=?2)",
     "DELETE FROM sessions WHERE owner=?1 AND root=?2",
 )
+
+
+def statements(old_writers_owner: str | None) -> list[str]:
+    """Give the statements that make the tables; what a writer of the old shape writes belongs to this owner."""
+    quoted = "" if old_writers_owner is None else "DEFAULT '{}'".format(old_writers_owner.replace("'", "''"))
+    whole = _OLD_SHAPE.replace("{default}", quoted) + _NEW
+    return [statement for statement in whole.split(";\n") if statement.strip()]

@@ -30,11 +30,12 @@ _SHUTDOWN_SECONDS: Final = 5.0
 async def serving(settings: Settings, rules: Rules) -> AsyncIterator[str]:
     """Listen while the block lasts, and give the URL; then finish running turns (bounded) and close the store."""
     async with AsyncExitStack() as stack:
-        store = Store(settings.db)
+        store = Store(settings.db, rules, settings.first_principal)
         stack.callback(store.close)
         model: Model = HttpModel(settings.model, settings.model_key) if settings.model else BuiltinModel()
         stack.push_async_callback(model.close)
-        workspace = Workspace(_workspace_folder(settings, stack), settings.options.environment)
+        offered = settings.options.environment != "none"
+        workspace = Workspace(_workspace_folder(settings, stack), offered=offered)
         app = build(settings, rules, assemble(settings, rules, store, model, workspace))
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=_SHUTDOWN_SECONDS)
         await runner.setup()
@@ -51,7 +52,7 @@ def assemble(settings: Settings, rules: Rules, store: Store, model: Model, works
         rules=rules,
         resolver=Resolver(store, rules),
         viewer=Viewer(store, rules),
-        loop=ToolLoop(model, workspace),
+        loop=ToolLoop(model, rules, workspace),
         compressor=Compressor(model, rules, settings.context),
         keeper=Keeper(store, rules, settings.max_responses),
         locks=Locks(reject=rules.options.turns == "reject"),

@@ -9,6 +9,7 @@ from typing import Final
 HEADER: Final = "X-Hermes-Session-Id"
 RELEASE: Final = "1.0"
 DEFAULT_MODEL: Final = "continuity-agent"
+KEYLESS: Final = "single-user"
 
 # The first value is the seeds' contract and the default.
 OPTION_VALUES: Final = {
@@ -68,6 +69,11 @@ class Settings:
     def single_user(self) -> bool:
         """ISOLATE-02: a server for one person, who alone can reach it, needs no key and says so."""
         return not self.keys and is_loopback(self.host)
+
+    @property
+    def first_principal(self) -> str:
+        """Settled: rows of an old database belong to the first principal."""
+        return self.keys[0].principal if self.keys else KEYLESS
 
 
 def is_loopback(host: str) -> bool:

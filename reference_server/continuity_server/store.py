@@ -4,19 +4,27 @@ HISTORY-12: one connection serves all requests; a turn opens none of its own. It
 """
 
 import asyncio
+import contextlib
 import json
+import logging
 import sqlite3
 from collections.abc import Callable
 from enum import Enum
-from typing import Any
+from typing import Any, Final
 
+from continuity_server.adopt import WAITING, adopt, read_data
+from continuity_server.continuity import Rules
 from continuity_server.derivation import Message
+from continuity_server.legacy import shown
 from continuity_server.lineage import Covered, Session
-from continuity_server.records import Replay, StoredResponse, Write
-from continuity_server.schema import SCHEMA
-from continuity_server.writing import apply, run_all
+from continuity_server.migrate import prepare, transaction
+from continuity_server.records import Replay, Slug, StoredResponse, Write
+from continuity_server.writing import apply, run_all, touch
+
+logger = logging.getLogger("continuity.store")
 
 Change = Callable[[sqlite3.Connection], None]
+_LAST: Final = 2**62
 
 
 class Fault(Enum):
@@ -25,6 +33,10 @@ class Fault(Enum):
     READ = "read"
     WRITE = "write"
     LINEAGE = "lineage"
+
+
+class StoreUnusableError(Exception):
+    """The database cannot be opened, or not be made ready."""
 
 
 class StoreUnreadableError(Exception):
@@ -38,18 +50,26 @@ class StoreUnwritableError(Exception):
 class Store:
     """Sessions, messages, responses, slugs and replays of every principal."""
 
-    def __init__(self, path: str) -> None:
-        self._connection = sqlite3.connect(path, isolation_level=None)
-        self._connection.execute("PRAGMA journal_mode=WAL")
-        self._connection.execute("PRAGMA synchronous=FULL")
-        self._connection.execute("PRAGMA busy_timeout=5000")
-        self._connection.executescript(SCHEMA)
+    def __init__(self, path: str, rules: Rules, first_principal: str) -> None:
+        self._rules = rules
+        self._connection = _opened(path, rules, first_principal)
         self._waiting: list[tuple[Change, asyncio.Future[None]]] = []
         self.faults: set[Fault] = set()
 
     def close(self) -> None:
         self._flush()
         self._connection.close()
+
+    def adopt(self) -> None:
+        """MIGRATE-06: what a writer of the old shape wrote meanwhile is taken over before anybody asks for it."""
+        if self.faults:
+            return
+        try:
+            if self._connection.execute(WAITING).fetchone():
+                with transaction(self._connection):
+                    adopt(self._connection, self._rules)
+        except sqlite3.Error as error:
+            logger.warning("rows of the old shape could not be taken over now: %s", error)
 
     # Reading
 
@@ -71,23 +91,28 @@ class Store:
         )
         return [row[0] for row in rows]
 
-    def messages(self, owner: str, line: str, epoch: int, upto: int | None = None) -> list[Message]:
-        query = "SELECT data FROM messages WHERE owner=? AND session=? AND epoch=? AND seq<=? ORDER BY seq"
-        return [json.loads(row[0]) for row in self._read(Fault.READ, query, owner, line, epoch, upto or 2**62)]
+    def messages(self, owner: str, line: str, epoch: int, *, after: int = 0, upto: int = _LAST) -> list[Message]:
+        query = "SELECT data FROM messages WHERE owner=? AND session=? AND epoch=? AND seq>? AND seq<=? ORDER BY seq"
+        return [json.loads(row[0]) for row in self._read(Fault.READ, query, owner, line, epoch, after, upto)]
 
     def last_message(self, owner: str, line: str, epoch: int) -> int:
         query = "SELECT coalesce(max(seq), 0) FROM messages WHERE owner=? AND session=? AND epoch=?"
         return int(self._read(Fault.LINEAGE, query, owner, line, epoch)[0][0])
 
     def response(self, owner: str, response: str) -> StoredResponse | None:
-        rows = self._read(Fault.READ, "SELECT * FROM responses WHERE owner=? AND id=?", owner, response)
+        query = "SELECT response_id, data, session, epoch, upto FROM responses WHERE owner=? AND response_id=?"
+        rows = self._read(Fault.READ, query, owner, response)
         return _response(rows[0]) if rows else None
 
-    def slug_session(self, owner: str, slug: str) -> tuple[str, str | None] | None:
-        """Give the session that a slug is in, and the response that it last named."""
-        query = "SELECT session, response_id FROM conversations WHERE owner=? AND name=?"
-        rows = self._read(Fault.LINEAGE, query, owner, slug)
-        return (rows[0][0], rows[0][1]) if rows else None
+    def slug(self, owner: str, name: str) -> Slug | None:
+        """Give the session that a slug is in; one of the old shape knows it only through the response that it names."""
+        query = (
+            "SELECT coalesce(c.session, r.session), c.old, c.response_id IS NOT NULL AND r.response_id IS NULL "
+            "FROM conversations c LEFT JOIN responses r ON r.owner=c.owner AND r.response_id=c.response_id "
+            "WHERE c.owner=? AND c.name=?"
+        )
+        rows = self._read(Fault.LINEAGE, query, owner, name)
+        return Slug(rows[0][0] or None, bool(rows[0][1]), bool(rows[0][2])) if rows else None
 
     def slug_of(self, owner: str, root: str) -> str | None:
         """Give the slug of a chain."""
@@ -121,6 +146,11 @@ class Store:
 
     async def commit(self, write: Write) -> None:
         await self._change(lambda connection: apply(connection, write))
+
+    async def touch(self, owner: str, response: str) -> None:
+        """Remember that a response was read; where that cannot be written, it was read all the same."""
+        with contextlib.suppress(StoreUnwritableError):
+            await self._change(lambda connection: touch(connection, owner, response))
 
     async def execute(self, *statements: tuple[str, tuple[object, ...]]) -> None:
         """Several statements, committed together."""
@@ -165,6 +195,20 @@ class Store:
         return False
 
 
+def _opened(path: str, rules: Rules, first_principal: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, isolation_level=None)
+    try:
+        prepare(connection, rules, first_principal)
+        connection.execute("PRAGMA busy_timeout=5000")
+    except sqlite3.Error as error:
+        connection.close()
+        message = (
+            f"The database cannot be used: {error}. It is {path}. Stop what has it locked, or name another with --db."
+        )
+        raise StoreUnusableError(message) from error
+    return connection
+
+
 def _settle(done: asyncio.Future[None], *, failed: bool) -> None:
     if done.done():
         return
@@ -181,8 +225,11 @@ def _session(row: tuple[Any, ...]) -> Session:
 
 
 def _response(row: tuple[Any, ...]) -> StoredResponse:
-    _, _, ident, session, epoch, upto, body = row
-    return StoredResponse(ident, session, epoch, upto, json.loads(body))
+    ident, data, session, epoch, upto = row
+    read = read_data(data)
+    return StoredResponse(
+        ident, session or None, epoch, upto, shown(ident, read, session) if read is not None else None
+    )
 
 
 def _replay(row: tuple[Any, ...]) -> Replay:

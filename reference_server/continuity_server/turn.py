@@ -70,7 +70,10 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a turn lands: the tip that it reads and writes, and how the client named it."""
+    """Where a turn lands: the tip that it writes, the session that it reads (the same), and how the client named it.
+
+    `late`: the session was born while the request waited. `old_slug`: no turn of ours was in its slug yet.
+    """
 
     owner: str
     tip: str
@@ -79,6 +82,9 @@ class Place:
     derived: bool = False
     session: Session | None = None
     slug: str | None = None
+    old_slug: bool = False
+    response_gone: bool = False
+    late: bool = False
     branch_from: tuple[Session, StoredResponse] | None = None
     chain: str = ""
     lost: bool = False

@@ -29,10 +29,12 @@ class Viewer:
     def _stored(self, ask: Ask, place: Place) -> Messages:
         if place.branch_from is not None:
             session, response = place.branch_from
-            line = self._rules.line(session.id, ask.surface)
-            return self._store.messages(place.owner, line, response.epoch, response.upto)
-        epoch = place.session.epoch if place.session else 1
-        return self._store.messages(place.owner, self._rules.line(place.tip, ask.surface), epoch)
+            line, read = self._rules.line(session.id, ask.surface), self._store.messages
+            upto = read(place.owner, line, response.epoch, upto=response.upto)
+            return self._rules.branched(upto, lambda: read(place.owner, line, response.epoch, after=response.upto))
+        session_id, epoch = (place.session.id, place.session.epoch) if place.session else (place.tip, 1)
+        stored = self._store.messages(place.owner, self._rules.line(session_id, ask.surface), epoch)
+        return self._rules.slug_history(stored, response_gone=place.response_gone) if place.slug else stored
 
     def _seen(self, ask: Ask, place: Place, stored: Messages, *, degraded: bool) -> View:
         if place.derived:

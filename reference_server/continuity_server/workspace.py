@@ -1,6 +1,6 @@
 """The execution environment: one tool, `workspace`, that writes and reads named notes as files.
 
-ENV-02: shared: all conversations use the environment `default`; per-session: one for each chain. It knows nothing of turns.
+Which turns share an environment is a rule (`environment.py`); here an environment is a name, and a folder. It knows nothing of turns.
 """
 
 import hashlib
@@ -32,15 +32,11 @@ _LONGEST_NAME: Final = 200
 class Workspace:
     """The files of all environments, under one folder."""
 
-    def __init__(self, folder: Path, scope: str) -> None:
+    def __init__(self, folder: Path, *, offered: bool) -> None:
         self._folder = folder
-        self._scope = scope
+        self.offered = offered
 
-    @property
-    def offered(self) -> bool:
-        return self._scope != "none"
-
-    def run(self, owner: str, root: str, arguments: str) -> str:
+    def run(self, environment: str, arguments: str) -> str:
         """Do what a tool call asks; what is wrong with it is said in the result, for the model to read."""
         try:
             said = json.loads(arguments or "{}")
@@ -51,15 +47,9 @@ class Workspace:
         if not 0 < len(said["name"]) <= _LONGEST_NAME:
             return f"error: the name of a note has 1 to {_LONGEST_NAME} characters"
         try:
-            return self._do(self._environment(owner, root) / _file_name(said["name"]), said)
+            return self._do(self._folder / environment / _file_name(said["name"]), said)
         except OSError:
             return "error: the workspace cannot be used now"
-
-    def _environment(self, owner: str, root: str) -> Path:
-        """ENV-01, -03: named by the chain's root, so that it outlives a rotation and a restart."""
-        if self._scope == "shared":
-            return self._folder / "default"
-        return self._folder / hashlib.sha256(json.dumps([owner, root]).encode()).hexdigest()[:32]
 
     def _do(self, path: Path, said: dict[str, Any]) -> str:
         if said.get("action") == "write":
