@@ -23,6 +23,7 @@ from continuity_conformance.profile import Process, Profile
 _STOP_SECONDS: Final = 10.0
 _POLL_SECONDS: Final = 0.02
 _LAST_LINES: Final = 12
+_SQLITE_FILES: Final = ("", "-wal", "-shm", "-journal")
 
 
 @dataclass(slots=True)
@@ -69,8 +70,8 @@ class Server:
         return self.started
 
     def _replaced(self, started: "StartedProcess", write: Callable[[Path], None]) -> "StartedProcess":
-        for file in self.database.parent.glob(f"{self.database.name}*"):
-            file.unlink()
+        for suffix in _SQLITE_FILES:
+            self.database.with_name(self.database.name + suffix).unlink(missing_ok=True)
         write(self.database)
         return started
 
