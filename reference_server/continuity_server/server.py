@@ -63,4 +63,5 @@ def _workspace_folder(settings: Settings, stack: AsyncExitStack) -> Path:
     """Beside the database, so that it outlives a restart as the database does (ENV-03)."""
     if settings.db == ":memory:":
         return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="continuity-")))
-    return Path(f"{settings.db}.workspace")
+    database = Path(settings.db)
+    return database.with_name(f"workspace-{database.name}")

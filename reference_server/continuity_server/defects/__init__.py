@@ -1,9 +1,9 @@
 """Defects: the same server with one rule broken, one small override each. They are the proof that the checks can fail."""
 
-from continuity_server.defects import derive, echo, history
+from continuity_server.defects import compress, derive, echo, env, history, migrate, slug
 from continuity_server.defects.registry import DEFECTS, Defect
 
-__all__ = ["DEFECTS", "Defect", "derive", "echo", "history", "listed"]
+__all__ = ["DEFECTS", "Defect", "compress", "derive", "echo", "env", "history", "listed", "migrate", "slug"]
 
 
 def listed() -> list[dict[str, object]]:

@@ -1,0 +1,52 @@
+"""Defects of ENV: execution environments that are lost, or shared with the wrong turns."""
+
+import hashlib
+import secrets
+
+from continuity_server.continuity import Rules
+from continuity_server.defects.registry import defect
+from continuity_server.environment import SHARED
+from continuity_server.settings import Options
+
+
+@defect("environment-per-turn", "Every turn runs in an environment of its own.", "hermes-agent#3438")
+class EnvironmentPerTurn(Rules):
+    def environment(self, owner: str, root: str, tip: str) -> str:  # noqa: ARG002 - that is the defect
+        return self.minted("env_")
+
+
+@defect(
+    "environment-apart-though-shared",
+    "Every conversation has an environment of its own, although one is shared.",
+    "hermes-agent#3438",
+)
+class EnvironmentApartThoughShared(Rules):
+    def environment(self, owner: str, root: str, tip: str) -> str:  # noqa: ARG002 - that is the defect
+        return hashlib.sha256(f"{owner}\n{root}".encode()).hexdigest()
+
+
+@defect(
+    "environment-shared-though-per-session",
+    "All conversations share one environment, although each was promised its own.",
+    under={"environment": "per-session"},
+)
+class EnvironmentSharedThoughPerSession(Rules):
+    def environment(self, owner: str, root: str, tip: str) -> str:  # noqa: ARG002 - that is the defect
+        return SHARED
+
+
+@defect("environment-lost-on-restart", "Environments are those of the process: a restart finds empty ones.")
+class EnvironmentLostOnRestart(Rules):
+    def __init__(self, options: Options) -> None:
+        super().__init__(options)
+        self._process = secrets.token_hex(8)
+
+    def environment(self, owner: str, root: str, tip: str) -> str:
+        return f"{super().environment(owner, root, tip)}-{self._process}"
+
+
+@defect("environment-lost-on-compression", "A session that rotated finds an empty environment.")
+class EnvironmentLostOnCompression(Rules):
+    def environment(self, owner: str, root: str, tip: str) -> str:
+        kept = super().environment(owner, root, tip)
+        return kept if tip == root else hashlib.sha256(f"{owner}\n{tip}".encode()).hexdigest()
