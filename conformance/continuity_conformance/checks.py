@@ -29,7 +29,7 @@ DISTURBING: Final[set[str]] = set()
 _STEP: Final = "the openai client"
 _CLIENT_TURNS: Final = 4
 _MANY_ROWS: Final = 2000
-_KILL_AFTER: Final = (0.15, 0.25, 0.3, 0.35, 0.4, 0.5)
+_KILL_AFTER: Final = (0.2, 0.3, 0.4)
 """Seconds after the start: before, in and after the migration of a server that starts in half a second."""
 
 

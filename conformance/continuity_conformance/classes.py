@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Final
 
 from continuity_conformance.verdicts import Result, RunVerdict, Verdict, counts, run_verdict
-from continuity_spec import Level
+from continuity_spec import Level, Requirement
 
 _BY_ID: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -53,7 +53,7 @@ class ClassVerdict:
     counts: Mapping[Verdict, int]
 
 
-def class_of(result: Result) -> str | None:
+def class_of(result: Result | Requirement) -> str | None:
     return _BY_ID.get(result.id) or _BY_AREA.get(result.area.upper())
 
 
