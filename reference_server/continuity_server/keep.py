@@ -85,14 +85,14 @@ class Keeper:
 
     @staticmethod
     def _only(write: Write, parts: frozenset[Part]) -> Write:
-        """SLUG-09: of a turn, only these parts."""
-        history = write.history if Part.MESSAGES in parts else replace(write.history, messages=(), replace=False)
-        return replace(
-            write,
-            history=history,
-            response=write.response if Part.RESPONSE in parts else None,
-            slug=write.slug if Part.MAPPING in parts else None,
-        )
+        """SLUG-09: of a turn, only these parts. A session of which nothing is stored cannot be kept by its slug either."""
+        response = write.response if Part.RESPONSE in parts else None
+        slug = write.slug if Part.MAPPING in parts else None
+        if Part.MESSAGES in parts:
+            return replace(write, response=response, slug=slug)
+        history = replace(write.history, messages=(), replace=False)
+        unkept = replace(slug, session=None) if slug is not None else None
+        return replace(write, history=history, response=response, slug=unkept)
 
     def _branch_end(self, history: HistoryWrite) -> Ended | None:
         return self.ended(history.parent, history.kind) if history.parent is not None else None

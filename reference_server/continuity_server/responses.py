@@ -84,6 +84,7 @@ class Responses:
 
     async def delete(self, request: web.Request) -> web.Response:
         """SLUG-15, -18: that response only; its slug goes on in the same session."""
+        self._agent.store.adopt()
         owner, (ident, _) = request[PRINCIPAL], self._found(request)
         parts = self._rules.deleted()
         statements = [statement for part, statement in _DELETIONS if part in parts]
