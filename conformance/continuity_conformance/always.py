@@ -7,7 +7,7 @@ proves nothing. No matching answer is *not tested*.
 from collections.abc import Sequence
 from dataclasses import replace
 
-from continuity_conformance.evidence import Redactor, as_evidence
+from continuity_conformance.evidence import Redactor
 from continuity_conformance.judge import Judge, is_status
 from continuity_conformance.outcome import Played, Scene, fewest, outcome
 from continuity_conformance.stage import Exchange
@@ -38,10 +38,9 @@ async def _judge(scene: Scene, always: Always, played: Played, exchange: Exchang
     dialogue = played.dialogue
     noted, dialogue.untested = dialogue.untested, []
     step = replace(exchange.step, expect={"status": always.answered, **always.expect}, at_once=1)
-    evidence = await outcome(scene, dialogue, Judge(dialogue, step, exchange.number, [exchange]).judge())
+    shown = await outcome(scene, dialogue, Judge(dialogue, step, exchange.number, [exchange]).judge(), exchange)
     dialogue.untested = noted
-    shown = replace(evidence, exchanges=(as_evidence(exchange, scene.redactor),))
-    proves = evidence.outcome is Verdict.FAIL or played.evidence.outcome is Verdict.PASS
+    proves = shown.outcome is Verdict.FAIL or played.evidence.outcome is Verdict.PASS
     return shown if proves else replace(shown, outcome=Verdict.NOT_TESTED)
 
 

@@ -7,6 +7,7 @@ from continuity_conformance.dialogue import Dialogue
 from continuity_conformance.errors import ContinuityError
 from continuity_conformance.evidence import Redactor, as_evidence, failure_text
 from continuity_conformance.failure import Unmet, Untested
+from continuity_conformance.stage import Exchange
 from continuity_conformance.verdicts import Evidence, Result, Verdict, worst
 from continuity_spec import Requirement
 
@@ -34,8 +35,8 @@ class Played:
     evidence: Evidence
 
 
-async def outcome(scene: Scene, dialogue: Dialogue, playing: Awaitable[None]) -> Evidence:
-    """Play, and tell how it ended."""
+async def outcome(scene: Scene, dialogue: Dialogue, playing: Awaitable[None], only: Exchange | None = None) -> Evidence:
+    """Play, and tell how it ended, with all exchanges of the dialogue or `only` one as evidence."""
     unmet: Unmet | None = None
     verdict, reason = Verdict.PASS, ""
     try:
@@ -49,12 +50,12 @@ async def outcome(scene: Scene, dialogue: Dialogue, playing: Awaitable[None]) ->
         verdict, reason = Verdict.ERROR, str(trouble)
     if verdict is Verdict.PASS and dialogue.untested:
         verdict, reason = Verdict.NOT_TESTED, dialogue.untested[0]
-    return _evidence(scene, dialogue, verdict, reason, unmet)
+    return _evidence(scene, [only] if only else dialogue.exchanges, verdict, reason, unmet)
 
 
-def _evidence(scene: Scene, dialogue: Dialogue, verdict: Verdict, reason: str, unmet: Unmet | None) -> Evidence:
+def _evidence(scene: Scene, shown: Sequence[Exchange], verdict: Verdict, reason: str, unmet: Unmet | None) -> Evidence:
     redacted = scene.redactor.text
-    exchanges = tuple(as_evidence(exchange, scene.redactor) for exchange in dialogue.exchanges)
+    exchanges = tuple(as_evidence(exchange, scene.redactor) for exchange in shown)
     if unmet is None:
         return Evidence(scene.scenario, scene.example, verdict, redacted(reason), exchanges=exchanges)
     return Evidence(

@@ -76,6 +76,7 @@ class Probe:
     def __init__(self, summary: str = SUMMARY) -> None:
         self._summary = re.compile(summary, re.IGNORECASE)
         self._calls: list[Call] = []
+        self._by_mark: dict[str, set[int]] = {}
         self._numbers = itertools.count(1)
         self._scripts: dict[str, Script] = {}
         self._held: dict[str, _Held] = {}
@@ -98,7 +99,8 @@ class Probe:
 
     async def calls(self, marks: frozenset[str]) -> list[Call]:
         """The calls in which any of these marks was sent, in order."""
-        return [call for call in self._calls if any(seen.mark in marks for seen in marks_in(call.messages))]
+        numbers = sorted({number for mark in marks for number in self._by_mark.get(mark, ())})
+        return [self._calls[number - 1] for number in numbers]
 
     def record(self, messages: Sequence[Mapping[str, object]]) -> Call:
         last = marks_in(messages[-1:])
@@ -112,6 +114,8 @@ class Probe:
             summary=bool(self._summary.search(first)),
         )
         self._calls.append(call)
+        for seen in marks_in(messages):
+            self._by_mark.setdefault(seen.mark, set()).add(call.number)
         return call
 
     async def reply(self, call: Call) -> "Reply":
