@@ -14,7 +14,7 @@ from continuity_conformance.transport import Answer, Request, Transport
 
 _API: Final = "/conformance/v1"
 _API_CONTROLS: Final = frozenset(
-    {"evict", "compress", "break_store", "control:fork", "control:link", "control:lineage"}
+    {"evict", "compress", "break_store", "control:compress", "control:fork", "control:link", "control:lineage"}
 )
 _FAULTS: Final[Mapping[str, tuple[str, ...]]] = {"reads": ("read",), "writes": ("write",), "all": ("read", "write")}
 

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from typing import Any, Final
 
 from continuity_conformance.answers import read
-from continuity_conformance.failure import Untested
+from continuity_conformance.failure import Unmet, Untested
 from continuity_conformance.interventions import Interventions, made_step
 from continuity_conformance.judge import Judge
 from continuity_conformance.names import Names
@@ -68,7 +68,10 @@ class Dialogue:
 
     async def step(self, step: Step, number: str) -> list[Exchange]:
         """Do one step, and judge it."""
-        performed = await self._perform(step, number, alone=True)
+        try:
+            performed = await self._perform(step, number, alone=True)
+        except Unmet as trouble:
+            raise trouble.at(expectation="", step=step.text, number=number) from None
         for done, exchanges in performed:
             await Judge(self, done, number, exchanges).judge()
         return [exchange for _, exchanges in performed for exchange in exchanges]

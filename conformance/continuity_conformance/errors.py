@@ -4,6 +4,7 @@
      ├─ UsageError              2   a typo in a profile, an unknown target, a missing key
      ├─ UnreachableError        3   nothing answers at the target's address
      └─ KitError                4   the kit itself, or what it started, failed
+         └─ NotStartedError         a target that the kit starts does not come up
 
 A failed expectation is not in this tree: it is a verdict about the target, not an error.
 Each message has three parts: what was wrong, where, what to do now.
@@ -34,3 +35,7 @@ class UnreachableError(ContinuityError):
 
 class KitError(ContinuityError):
     exit_code = 4
+
+
+class NotStartedError(KitError):
+    """At the start of a run it is the set-up's fault. In the middle of a scenario it is a finding about the target."""

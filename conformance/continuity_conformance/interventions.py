@@ -7,7 +7,8 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from continuity_conformance.failure import Untested
+from continuity_conformance.errors import NotStartedError
+from continuity_conformance.failure import Unmet, Untested
 from continuity_conformance.legacy import OldRow, old_database
 from continuity_conformance.names import Names
 from continuity_conformance.observation import summary_calls
@@ -37,7 +38,13 @@ class Interventions:
         self._evicted: list[str] = []
 
     async def do(self, step: Step) -> None:
-        """One step that is neither a turn nor a request."""
+        """One step that is neither a turn nor a request. A target that does not come up again fails it."""
+        try:
+            await self._do(step)
+        except NotStartedError as trouble:
+            raise Unmet("a target that comes up", str(trouble), expectation="start", step=step.text) from None
+
+    async def _do(self, step: Step) -> None:
         controls, params, key = self._stage.controls, step.params, self._key(step)
         match step.verb:
             case "restart":
@@ -85,7 +92,10 @@ class Interventions:
         """Start on an old database, kill after so many seconds, start again."""
         server = self._stage.server
         self._must_have("legacy")
-        await server.begin_and_kill(old_database([self.old_row(row) for row in rows]), seconds)
+        try:
+            await server.begin_and_kill(old_database([self.old_row(row) for row in rows]), seconds)
+        except NotStartedError as trouble:
+            raise Unmet("a target that comes up", str(trouble), expectation="start", step="start again") from None
 
     async def _evict(self, step: Step) -> None:
         response = self._names.text(step.params["response"], "response")

@@ -28,7 +28,7 @@ class Pool:
             except BaseException:
                 await server.stop()
                 raise
-            if server.broken:
+            if server.broken or not server.runs:
                 await server.stop()
             else:
                 self._idle.append(server)

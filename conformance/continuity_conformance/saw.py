@@ -25,12 +25,16 @@ async def sees(dialogue: Dialogue, exchange: Exchange, wanted: Any) -> None:
 
 
 async def recalls(dialogue: Dialogue, exchange: Exchange, wanted: Any) -> None:
-    """At least these, in order, each verbatim once or else in a summary."""
+    """At least these, in order, each verbatim once or else in a summary; or in the one of the two ways that is asked for."""
     view = await dialogue.view(exchange)
     seen = list(exchange.seen or ())
+    verbatim_only, summarised_only = (_with(word, wanted) for word in ("verbatim", "summarised"))
     labels = [label for word in wanted for label in _expanded(word, dialogue)]
     twice = [label for label in labels if seen.count(label) > 1]
+    sent = {sighting.mark for sighting in view.sightings if sighting.kind == "user"}
     lost = [label for label in labels if label not in seen and dialogue.speech.mark(label) not in view.summarised]
+    lost += [label for label in verbatim_only if label not in seen]
+    twice += [label for label in summarised_only if dialogue.speech.mark(label) in sent]
     verbatim = [label for label in labels if label in seen]
     exact = not any(word.startswith("each ") for word in wanted)
     in_order = not exact or [label for label in seen if label in verbatim] == verbatim
@@ -39,8 +43,14 @@ async def recalls(dialogue: Dialogue, exchange: Exchange, wanted: Any) -> None:
         raise Unmet(said(wanted), f"{said(seen)} and in a summary {said(sorted(summarised))}")
 
 
+def _with(modifier: str, wanted: Sequence[str]) -> list[str]:
+    return [word.removeprefix(f"{modifier} ") for word in wanted if word.startswith(f"{modifier} ")]
+
+
 def _expanded(word: str, dialogue: Dialogue) -> list[str]:
-    return dialogue.copies[word.removeprefix("each ")] if word.startswith("each ") else [word]
+    if word.startswith("each "):
+        return dialogue.copies[word.removeprefix("each ")]
+    return [word.removeprefix("verbatim ").removeprefix("summarised ")]
 
 
 async def forgets(dialogue: Dialogue, exchange: Exchange, wanted: Any) -> None:

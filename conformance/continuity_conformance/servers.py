@@ -17,7 +17,7 @@ from typing import Final
 
 import aiohttp
 
-from continuity_conformance.errors import KitError
+from continuity_conformance.errors import NotStartedError
 from continuity_conformance.profile import Process, Profile
 
 _STOP_SECONDS: Final = 10.0
@@ -75,6 +75,10 @@ class Server:
         write(self.database)
         return started
 
+    @property
+    def runs(self) -> bool:
+        return self.started is None or self.started.runs
+
     async def part_from_twins(self) -> None:
         twins, self.twins = self.twins, []
         await asyncio.gather(*(twin.end() for twin in twins))
@@ -102,6 +106,10 @@ class StartedProcess:
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self._port}"
+
+    @property
+    def runs(self) -> bool:
+        return self._running is not None and self._running.returncode is None
 
     @property
     def pid(self) -> int:
@@ -133,7 +141,7 @@ class StartedProcess:
                 start_new_session=True,
             )
         except OSError as trouble:
-            raise KitError(
+            raise NotStartedError(
                 f"The target cannot be started: {trouble}.", where=command[0], do="Check process.start."
             ) from None
         self._reader = asyncio.create_task(self._read_output(self._running))
@@ -186,7 +194,7 @@ class StartedProcess:
         except TimeoutError:
             where = f"{self.url}{self._process.ready}"
             said = "\n  ".join(self._last_lines)
-            raise KitError(
+            raise NotStartedError(
                 f"The target did not become ready in {self._process.seconds:g} s.",
                 where=where,
                 do=f"It said:\n  {said}",
@@ -196,7 +204,7 @@ class StartedProcess:
         assert self._running is not None
         if self._running.returncode is not None:
             said = "\n  ".join(self._last_lines) or "nothing"
-            raise KitError(
+            raise NotStartedError(
                 f"The target ended at once with code {self._running.returncode}.",
                 where=command,
                 do=f"It said:\n  {said}",

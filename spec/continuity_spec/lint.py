@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from continuity_spec.model import Place, Requirement, Scenario, Step
 
 _VIEWS = ("sees", "recalls")
+_MODIFIERS = {"sees": ("maybe", "each"), "recalls": ("each", "verbatim", "summarised")}
 _DISCOURAGED = re.compile(r"\b(should|test(s|ed)? that)\b", re.IGNORECASE)
 
 
@@ -71,12 +72,12 @@ def _steps(requirement: Requirement) -> Iterator[tuple[Scenario, Step]]:
 
 
 def _labels(step: Step, *words: str) -> Iterator[str]:
-    """Go through what the step expects under these words, without "maybe" and "each"."""
+    """Go through what the step expects under these words, without "maybe" and the like."""
     for group in groups(step.expect):
         for word in words:
             listed = group.get(word, ())
             for label in listed if isinstance(listed, list | dict) else ():
-                yield re.sub(r"^(maybe|each) ", "", str(label))
+                yield re.sub(r"^(maybe|each|verbatim|summarised) ", "", str(label))
 
 
 def _said(scenario: Scenario) -> set[str]:
@@ -112,6 +113,19 @@ def view_without_end(requirement: Requirement) -> Iterator[_Finding]:
                 if isinstance(view, list) and view[-1] != being_said:
                     what = f'"{word}" ends with "{view[-1]}", and "{being_said or "nothing"}" is being said'
                     yield step.place, what, "The current message is the last that the model sees."
+
+
+def modifier_out_of_place(requirement: Requirement) -> Iterator[_Finding]:
+    """Find a word before a label that says nothing there: `sees` is verbatim, and `recalls` has no `maybe`."""
+    for _, step in _steps(requirement):
+        for group in groups(step.expect):
+            for word, meant in _MODIFIERS.items():
+                view = group.get(word)
+                for label in view if isinstance(view, list) else ():
+                    modifier = re.match(r"(maybe|each|verbatim|summarised) ", str(label))
+                    if modifier and modifier[1] not in meant:
+                        what = f'"{modifier[1]}" means nothing in "{word}"'
+                        yield step.place, what, f"Use one of {', '.join(meant)}."
 
 
 def sees_after_compression(requirement: Requirement) -> Iterator[_Finding]:
@@ -195,6 +209,7 @@ RULES: dict[str, Callable[[Requirement], Iterable[_Finding]]] = {
     for rule in (
         unsaid_label,
         view_without_end,
+        modifier_out_of_place,
         sees_after_compression,
         refusal_without_twin,
         name_of_two_kinds,

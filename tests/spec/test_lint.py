@@ -35,6 +35,10 @@ BROKEN = {
         "    - chat: {say: red}\n    - get: {response: $r}\n      expect: {sees: [red]}\n",
         CLEAN.replace("{session: $id, sees: [red, blue]}", "{by echo: {tip: {sees: [red]}, alias: {session: $id}}}"),
     ],
+    "modifier-out-of-place": [
+        CLEAN.replace("sees: [red, blue]", "sees: [verbatim red, blue]"),
+        CLEAN.replace("sees: [red, blue]", "recalls: [maybe red, blue]"),
+    ],
     "sees-after-compression": [
         CLEAN.replace("say: red}", "say: red, compress: true}"),
         CLEAN.replace("say: blue}", "say: blue, compress: true}"),
