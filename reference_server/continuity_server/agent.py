@@ -82,6 +82,9 @@ class Agent:
 
     async def _run(self, ask: Ask, place: Place, sink: Sink) -> Outcome:
         told = self._told(place, place.tip)
+        if place.response_gone:
+            # SLUG-16: for operators.
+            logger.info("slug %r goes on in session %s: its last response is gone", place.slug, place.tip)
         try:
             view = self.viewer.view(ask, place)
             if view.degraded:

@@ -1,7 +1,5 @@
 """Resolving: from what a request names to the place where its turn lands. It reads the store and asks the rules; it writes nothing."""
 
-import logging
-
 from continuity_server.continuity import Rules
 from continuity_server.echo import Surface
 from continuity_server.errors import Case, Refusal
@@ -9,8 +7,6 @@ from continuity_server.lineage import Session
 from continuity_server.records import Slug, StoredResponse
 from continuity_server.store import Store, StoreUnreadableError
 from continuity_server.turn import Ask, Place
-
-logger = logging.getLogger("continuity.resolve")
 
 
 class Resolver:
@@ -71,9 +67,6 @@ class Resolver:
         if tip is None:
             return Place(owner, session, session, slug=name, chain=session, old_slug=found.old)
         self._same_tip(ask, tip)
-        if found.response_gone:
-            # SLUG-16: for operators.
-            logger.info("slug %r goes on in session %s: its last response is gone", slug, tip.id)
         return Place(
             owner, tip.id, tip.root, session=tip, slug=name, chain=tip.root, old_slug=found.old,
             response_gone=found.response_gone,

@@ -1,8 +1,10 @@
 """Compression: rotation, in place, by size, and when the summary fails."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from conftest import HEADER, KEYS, running
-from scripted_model import Fail, Say
+from scripted_model import Fail, Hold, Say
 from test_server_responses import mark
 
 
@@ -50,6 +52,69 @@ def test_a_stream_tells_the_tip_on_its_finish_chunk(scripted, session):
     assert '"finish_reason":"stop"' in finish
     assert f'"rotated_from":"{session}"' in finish
     assert done == "data: [DONE]"
+
+
+def test_a_stale_id_in_a_stream_that_rotates_again_is_told_what_its_header_named(scripted, session):
+    scripted.chat("a", session)
+    second = summary(scripted, session, "b")[1][HEADER]
+    scripted.control("compress", session_id=session)
+    _, headers, events = scripted.chat("c", session, stream=True)
+
+    assert second == headers[HEADER]
+    assert f'"rotated_from":"{second}"' in events
+
+
+def test_turns_that_wait_for_a_rotation_land_in_its_one_child(scripted, model, session):
+    scripted.chat("a", session)
+    scripted.control("compress", session_id=session)
+    held = Hold()
+    model.will(held)
+    with ThreadPoolExecutor(6) as pool:
+        first = pool.submit(scripted.chat, "b", session)
+        assert held.asked.wait(5)
+        others = [pool.submit(scripted.chat, f"c{number}", session) for number in range(5)]
+        held.released.set()
+        told = {turn.result()[1][HEADER] for turn in (first, *others)}
+    stored = [text for role, text in scripted.stored(told.copy().pop()) if role == "user"]
+
+    assert [*told] == scripted.control("lineage", session_id=session)["children"]
+    assert stored[0] == "b"
+    assert sorted(stored[1:]) == [f"c{number}" for number in range(5)]
+
+
+def test_the_child_belongs_to_the_slug_and_the_principal_of_its_parent(server, session):
+    _, headers, _ = server.respond("a", conversation=session)
+    server.control("compress", session_id=headers[HEADER])
+    tip = server.chat("b", headers[HEADER])[1][HEADER]
+    _, _, shown = server.request("GET", f"/v1/sessions/{tip}")
+
+    assert session == shown["conversation"]
+    assert tip == server.respond("c", conversation=session)[1][HEADER]
+    assert server.request("GET", f"/v1/sessions/{tip}", key="key-of-bob")[0] == 404
+
+
+def test_an_unstored_turn_does_not_rotate_and_leaves_that_to_the_next(server, session):
+    _, headers, _ = server.respond("a", conversation=session)
+    server.control("compress", session_id=headers[HEADER])
+    _, unstored, _ = server.respond("b", conversation=session, store=False)
+    _, stored, _ = server.respond("c", conversation=session)
+
+    assert headers[HEADER] == unstored[HEADER] != stored[HEADER]
+
+
+def test_an_alias_of_a_derived_conversation_is_its_derived_id(model, session):
+    opening, answer = {"role": "user", "content": session}, {"role": "assistant", "content": "Fine."}
+    with running("--db", ":memory:", "--model", model.url, "--option", "echo=alias", *KEYS) as server:
+        root = server.chat("", messages=[opening])[1][HEADER]
+        server.control("compress", session_id=root)
+        body = [opening]
+        told = []
+        for text in ("b", "c", "d"):
+            body += [answer, {"role": "user", "content": text}]
+            told.append(server.chat("", messages=body)[1][HEADER])
+
+        assert told == [root] * 3
+        assert len(server.control("lineage", session_id=root)["children"]) == 1
 
 
 def test_a_failed_summary_leaves_the_session_as_it_was(scripted, model, session):

@@ -15,7 +15,7 @@ from continuity_server.settings import Options
 from continuity_server.store import Store
 
 KILLS = 50
-ROWS = 1000
+ROWS = 600
 UPGRADE = """
 import logging, sys
 from continuity_server.continuity import Rules

@@ -41,6 +41,32 @@ def test_a_streamed_chat_completion_is_stored_like_a_plain_one(client, server, s
     assert [("user", "hi"), ("assistant", text)] == server.stored(session)
 
 
+def test_every_chunk_of_a_stream_in_which_the_session_rotates_has_choices(client, server, session):
+    server.chat("a", session)
+    server.control("compress", session_id=session)
+    raw = client.chat.completions.with_raw_response.create(
+        model="m", messages=ask("b"), stream=True, extra_headers={HEADER: session}
+    )
+    chunks = list(raw.parse())
+    reasons = [chunk.choices[0].finish_reason for chunk in chunks]
+    told = chunks[-1].session
+
+    assert [None] * (len(chunks) - 1) + ["stop"] == reasons
+    assert session == raw.headers[HEADER] == told["rotated_from"] != told["id"]
+    assert [told["id"]] == server.control("lineage", session_id=session)["children"]
+
+
+def test_a_streamed_response_in_which_the_session_rotates_tells_the_tip_at_its_end(client, server, session):
+    first = client.responses.create(model="m", input="a", conversation=session)
+    server.control("compress", session_id=first.session["id"])
+    events = list(client.responses.create(model="m", input="b", conversation=session, stream=True))
+    told = events[-1].response.session
+
+    assert events[-1].type == "response.completed"
+    assert first.session["id"] == told["rotated_from"] != told["id"]
+    assert told["id"] == client.responses.create(model="m", input="c", conversation=session).session["id"]
+
+
 def test_a_plain_response(client, session):
     response = client.responses.create(model="m", input="[u:00000001] hi", conversation=session)
 

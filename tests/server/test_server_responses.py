@@ -3,7 +3,7 @@
 from urllib.parse import quote
 
 import pytest
-from conftest import HEADER, said
+from conftest import HEADER, KEYS, running, said
 from scripted_model import Hold
 
 
@@ -35,6 +35,51 @@ def test_the_oldest_response_is_evicted_when_there_are_too_many(server, session)
 
     assert server.request("GET", f"/v1/responses/{body['id']}")[0] == 404
     assert first[HEADER] == second[HEADER]
+
+
+@pytest.mark.parametrize("use", ["read", "continued"])
+def test_the_response_that_was_used_last_is_evicted_last(server, use):
+    _, _, old = server.respond("a")
+    _, _, other = server.respond("b")
+    for _ in range(3):
+        server.respond("more")
+    if use == "read":
+        server.request("GET", f"/v1/responses/{old['id']}")
+    server.respond("c", **({"previous_response_id": old["id"]} if use == "continued" else {}))
+
+    assert server.request("GET", f"/v1/responses/{other['id']}")[0] == 404
+    assert server.request("GET", f"/v1/responses/{old['id']}")[0] == 200
+
+
+def test_one_principals_responses_do_not_push_out_anothers(server):
+    _, _, hers = server.respond("a")
+    for _ in range(6):
+        server.respond("more", key="key-of-bob")
+
+    assert server.request("GET", f"/v1/responses/{hers['id']}")[0] == 200
+
+
+def test_an_unstored_turn_of_a_new_slug_leaves_the_slug_new(server, session):
+    server.chat("a", session)
+    server.respond("b", conversation=session, store=False, headers={HEADER: session})
+    status, _, _ = server.respond("c", conversation=f"{session} x", headers={HEADER: session})
+    _, fresh, _ = server.respond("d", conversation=session)
+
+    assert status == 200
+    assert session != fresh[HEADER]
+
+
+def test_the_fallback_of_a_slug_is_logged(tmp_path):
+    with running("--db", str(tmp_path / "c.db"), *KEYS) as server:
+        _, headers, body = server.respond("a", conversation="my slug")
+        server.control("evict", response_id=body["id"])
+        server.respond("b", conversation="my slug")
+        server.stop()
+
+        logged = [line for line in server.log.splitlines() if "my slug" in line]
+        assert len(logged) == 1
+        assert "INFO" in logged[0]
+        assert headers[HEADER] in logged[0]
 
 
 def test_an_older_response_branches_and_the_newer_turns_stay(server):

@@ -1,6 +1,7 @@
 """The rules, as pure functions."""
 
 import json
+from importlib.resources import files
 
 import pytest
 import rfc8785
@@ -146,21 +147,61 @@ def test_results_stand_in_the_order_of_their_calls():
     assert [call("1", "2"), result("1"), result("2")] == RULES.paired([call("1", "2"), result("2"), result("1")])
 
 
-def chain(**links):
-    sessions = {name: Session(name, "a", next=following) for name, following in links.items()}
-    return RULES.tip(sessions["a"], sessions.get).id
+def vectors(name):
+    return json.loads((files("continuity_spec") / "vectors" / f"{name}.json").read_text())
 
 
-def test_the_tip_is_the_last_of_a_chain():
-    assert chain(a="b", b="c", c=None) == "c"
+@pytest.mark.parametrize("vector", vectors("tip-resolution"), ids=lambda vector: vector["description"])
+def test_the_tip_is_that_of_the_vectors(vector):
+    sessions = {
+        row["id"]: Session(row["id"], "", row["parent"], row["next"], row["kind"]) for row in vector["sessions"]
+    }
+
+    assert vector["tip"] == RULES.tip(sessions[vector["from"]], sessions.get).id
 
 
-def test_a_cycle_ends_the_walk():
-    assert chain(a="b", b="a") == "b"
+@pytest.mark.parametrize("version", ["v1", "v2"])
+def test_derived_ids_are_those_of_the_vectors(version):
+    rules = Rules(Options(derivation=f"content-{version}"))
+    found = vectors(f"derivation-{version}")
+
+    assert [vector["id"] for vector in found] == [rules.derived_id(vector) for vector in found]
 
 
-def test_a_missing_link_ends_the_walk():
-    assert chain(a="b", b="gone") == "b"
+def test_what_a_model_said_is_no_part_of_an_opening():
+    parts = [{"type": "input_text", "text": "a"}, {"type": "output_text", "text": "b"}]
+
+    assert derived(user("a")) == derived(user(parts))
+
+
+@pytest.mark.parametrize(("kind", "follows"), [("compression", True), ("fork", False), ("branch", False)])
+def test_only_a_compression_child_is_what_its_parent_went_on_as(kind, follows):
+    assert follows is RULES.is_successor(kind)
+
+
+def test_shared_environments_are_called_default_and_the_others_by_their_chain():
+    apart = Rules(Options(environment="per-session")).environment
+
+    assert RULES.environment("alice", "a", "b") == "default"
+    assert apart("alice", "a", "a") == apart("alice", "a", "b")
+    assert len({apart(owner, root, "x") for owner in ("alice", "bob") for root in ("a", "b")}) == 4
+
+
+@pytest.mark.parametrize(
+    ("stored", "old", "added"),
+    [
+        ([], ["a", "b"], ["a", "b"]),
+        (["a"], ["a", "b"], ["b"]),
+        (["a", "b"], ["a", "b"], []),
+        (["a", "b", "c"], ["a", "b"], []),
+        (["x"], ["a", "b"], []),
+        (["x"], [], []),
+    ],
+)
+def test_an_old_row_adds_what_goes_on_from_the_stored_history(stored, old, added):
+    taken = RULES.taken_over([user(text) for text in stored], [user(text) for text in old])
+
+    assert taken == [user(text) for text in added]
 
 
 def test_a_body_that_begins_with_what_was_compressed_is_shortened():

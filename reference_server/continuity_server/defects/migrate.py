@@ -93,5 +93,4 @@ class MigrationNotAtomic(Rules):
     def transactions(self, steps: Sequence[R]) -> Iterable[Sequence[R]]:
         for step in steps:
             yield [step]
-            # As on a slow disk, so that there is a between.
-            time.sleep(_PAUSE_SECONDS)
+            time.sleep(_PAUSE_SECONDS)  # as on a slow disk, so that there is a between

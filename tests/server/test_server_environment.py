@@ -1,0 +1,68 @@
+"""Execution environments: shared or one for each chain, after a rotation and a restart."""
+
+import pytest
+from conftest import HEADER, KEYS, running
+from scripted_model import CallTool, Say
+
+MISSING = "error: there is no note of that name"
+
+
+@pytest.fixture(params=["shared", "per-session"])
+def environment(request):
+    return request.param
+
+
+@pytest.fixture
+def started(environment, model, tmp_path):
+    options = ("--option", f"environment={environment}", "--db", str(tmp_path / "c.db"), "--model", model.url)
+    with running(*options, *KEYS) as server:
+        yield server
+
+
+def write(model, turn, *arguments, **body):
+    model.will(CallTool("workspace", {"action": "write", "name": "n", "text": "note"}), Say("written"))
+    return turn("write", *arguments, **body)
+
+
+def read(model, turn, *arguments, **body):
+    """What the tool gave the model in a turn."""
+    model.will(CallTool("workspace", {"action": "read", "name": "n"}), Say("read"))
+    turn("read", *arguments, **body)
+    return next(message["content"] for message in model.calls[-1]["messages"][::-1] if message["role"] == "tool")
+
+
+def test_a_conversation_finds_its_note_after_a_rotation_and_a_restart(started, model, session):
+    write(model, started.chat, session)
+    started.control("compress", session_id=session)
+    tip = started.chat("more", session)[1][HEADER]
+    rotated = read(model, started.chat, tip)
+    started.stop()
+    started.start()
+
+    assert session != tip
+    assert [rotated, read(model, started.chat, session)] == ["note", "note"]
+
+
+def test_a_slug_and_a_header_of_one_session_share_it(started, model, session):
+    _, headers, _ = write(model, started.respond, conversation=session)
+
+    assert read(model, started.chat, headers[HEADER]) == "note"
+
+
+def test_another_conversation_finds_it_only_where_it_is_shared(started, model, session, environment):
+    write(model, started.chat, session)
+    found = [
+        read(model, started.chat, f"{session} other"),
+        read(model, started.chat, session, key="key-of-bob"),
+        read(model, started.respond, conversation=session),
+    ]
+
+    assert found == ["note" if environment == "shared" else MISSING] * 3
+
+
+def test_the_shared_environment_is_called_default(started, model, session, environment, tmp_path):
+    write(model, started.chat, session)
+    folders = [folder.name for folder in (tmp_path / "workspace-c.db").iterdir()]
+
+    assert len(folders) == 1
+    assert (folders == ["default"]) is (environment == "shared")
