@@ -9,6 +9,7 @@ from typing import Final
 
 from continuity_conformance.errors import KitError
 from continuity_conformance.legacy import OldRow, old_database
+from continuity_conformance.restarts import SharedRestarts
 from continuity_conformance.servers import Server
 from continuity_conformance.transport import Answer, Request, Transport
 
@@ -22,10 +23,13 @@ _FAULTS: Final[Mapping[str, tuple[str, ...]]] = {"reads": ("read",), "writes": (
 class Controls:
     """The controls of one server."""
 
-    def __init__(self, server: Server, transport: Transport, *, has_api: bool) -> None:
+    def __init__(
+        self, server: Server, transport: Transport, *, has_api: bool, shared: SharedRestarts | None = None
+    ) -> None:
         self._server = server
         self._transport = transport
         self._has_api = has_api
+        self._shared = shared
 
     @property
     def available(self) -> frozenset[str]:
@@ -41,6 +45,9 @@ class Controls:
         await self._server.begin_anew(old_database(rows), servers)
 
     async def restart(self) -> None:
+        await (self._shared.restart() if self._shared else self.restart_now())
+
+    async def restart_now(self) -> None:
         await self._new_process("restart")
 
     async def kill(self) -> None:

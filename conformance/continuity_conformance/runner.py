@@ -25,6 +25,7 @@ from continuity_conformance.pool import Pool
 from continuity_conformance.probe import Probe, listening
 from continuity_conformance.profile import Profile
 from continuity_conformance.remote_probe import RemoteProbe
+from continuity_conformance.restarts import SharedRestarts, can_share
 from continuity_conformance.servers import Server, start_server
 from continuity_conformance.stage import Observer, Stage
 from continuity_conformance.transport import Transport
@@ -49,6 +50,9 @@ class Runner:
         self._played: list[Played] = []
         self._calm = asyncio.Semaphore(profile.limits.parallel)
         self._alone = asyncio.Lock()
+        self._starting = asyncio.Lock()
+        self._restarts = SharedRestarts(self._restart)
+        self._restarted: Stage | None = None
         self._pool = Pool(self._server, _DISTURBED_AT_ONCE) if profile.process else None
         self._redactor = Redactor(profile.secrets)
         self.stage: Stage
@@ -139,10 +143,26 @@ class Runner:
             async with self._alone:
                 return await self._play(requirement, scenario, example, play, self.stage)
         try:
+            if can_share(scenario.controls):
+                return await self._play_restarting(requirement, scenario, example, play)
             async with self._pool.lease() as server:
                 return await self._play(requirement, scenario, example, play, self._stage(server, self.stage))
         except ContinuityError as trouble:
             return Evidence(scenario.name, "", Verdict.ERROR, str(trouble))
+
+    async def _play_restarting(
+        self, requirement: Requirement, scenario: Scenario, example: Mapping[str, Any], play: Play
+    ) -> Evidence:
+        """On the server whose restarts are shared; the first who comes starts it."""
+        async with self._restarts.playing():
+            async with self._starting:
+                if self._restarted is None:
+                    self._restarted = self._stage(await self._server(), self.stage, self._restarts)
+            return await self._play(requirement, scenario, example, play, self._restarted)
+
+    async def _restart(self) -> None:
+        assert self._restarted is not None, "a restart comes after the start"
+        await self._restarted.controls.restart_now()
 
     async def _play(
         self, requirement: Requirement, scenario: Scenario, example: Mapping[str, Any], play: Play, stage: Stage
@@ -165,9 +185,9 @@ class Runner:
         self._stack.push_async_callback(server.stop)
         return server
 
-    def _stage(self, server: Server, like: Stage | None = None) -> Stage:
+    def _stage(self, server: Server, like: Stage | None = None, shared: SharedRestarts | None = None) -> Stage:
         target = like.target if like else assumed(self._profile)
-        controls = Controls(server, self._transport, has_api=target.has_api)
+        controls = Controls(server, self._transport, has_api=target.has_api, shared=shared)
         contract = Contract(target.header, told=target.options["tells"] != "nothing")
         return Stage(target, server, self._transport, controls, self._observer, contract, self._labels)
 
