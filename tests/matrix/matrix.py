@@ -1,7 +1,8 @@
 """The kill matrix: the suite played on every defect, and which requirement fails at which step and expectation.
 
 On each defect all calm requirements are played, and of those that disturb the server (restart, kill, broken store) the ones made for that
-defect: a restart costs as much as forty turns, and what it shows of other defects the calm ones show too.
+defect: a restart costs as much as forty turns, and what it shows of other defects the calm ones show too. The test plays on each defect the
+areas that it was made for, and compares that part of the file.
 
 `python tests/matrix/matrix.py` writes the committed file anew; with names of defects it only prints what fails on them.
 """
@@ -9,7 +10,7 @@ defect: a restart costs as much as forty turns, and what it shows of other defec
 import json
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,25 +42,46 @@ def defects() -> list[Defect]:
 
 
 def play(
-    extra: Sequence[str] = (), options: Mapping[str, str] | None = None, defect: str | None = None
+    extra: Sequence[str] = (),
+    options: Mapping[str, str] | None = None,
+    requirements: Sequence[Requirement] | None = None,
 ) -> list[Result]:
-    """The results of the suite on a reference server of its own; with a defect, of the part that is played on it."""
-    requirements = [entry for entry in load().requirements if defect is None or _is_played(entry, defect)]
-    run = Run(None, reference_profile(tuple(extra), options), requirements)
+    """The results of the suite, or of these requirements, on a reference server of its own."""
+    played = load().requirements if requirements is None else requirements
+    run = Run(None, reference_profile(tuple(extra), options), played)
     try:
         run.open()
-        return [run.result(requirement.id) for requirement in requirements]
+        return [run.result(requirement.id) for requirement in played]
     finally:
         run.close()
 
 
-def _is_played(requirement: Requirement, defect: str) -> bool:
-    return not disturbs(requirement) or defect in requirement.refuted_by
+def made_for(defect: str) -> list[Requirement]:
+    return [requirement for requirement in load().requirements if defect in requirement.refuted_by]
 
 
-def failures(defect: Defect) -> dict[str, str]:
+def played_on(defect: str, areas: Collection[str]) -> list[Requirement]:
+    """What is played on a defect: what was made for it, and everything calm of these areas."""
+    return [
+        requirement
+        for requirement in load().requirements
+        if defect in requirement.refuted_by or (requirement.area in areas and not disturbs(requirement))
+    ]
+
+
+def everywhere(defect: Defect) -> dict[str, str]:
+    """A row of the published matrix."""
+    return failures(defect, {requirement.area for requirement in load().requirements})
+
+
+def at_home(defect: Defect) -> dict[str, str]:
+    """The part of a row that the test measures: the areas that the defect was made for."""
+    return failures(defect, {requirement.area for requirement in made_for(defect.name)})
+
+
+def failures(defect: Defect, areas: Collection[str]) -> dict[str, str]:
     """Which requirements fail under a defect, each with the scenario, step and expectation that show it first."""
-    results = play([f"--defect={defect.name}"], defect.under, defect.name)
+    results = play([f"--defect={defect.name}"], defect.under, played_on(defect.name, areas))
     broken = [result.id for result in results if result.verdict is Verdict.ERROR]
     assert not broken, f"{defect.name}: the kit could not decide {broken}"
     return {result.id: _where(result) for result in results if result.verdict is Verdict.FAIL}
@@ -74,24 +96,21 @@ def _where(result: Result) -> str:
     )
 
 
-def matrix(found: Sequence[Defect]) -> dict[str, dict[str, str]]:
+def rows(found: Sequence[Defect], row: Callable[[Defect], dict[str, str]]) -> dict[str, dict[str, str]]:
     """The rows of these defects, played side by side."""
     with ProcessPoolExecutor(_SIDE_BY_SIDE) as pool:
-        rows = list(pool.map(failures, found))
-    return {defect.name: row for defect, row in zip(found, rows, strict=True)}
+        played = list(pool.map(row, found))
+    return {defect.name: failed for defect, failed in zip(found, played, strict=True)}
 
 
-def cells(rows: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, str]]:
-    """The matrix without what may fail or not."""
-    return {
-        name: {identity: where for identity, where in row.items() if identity not in RACES}
-        for name, row in rows.items()
-    }
+def without_races(row: Mapping[str, str], played: Collection[str] | None = None) -> dict[str, str]:
+    """A row without what may fail or not, and only of what was played."""
+    return {name: where for name, where in row.items() if name not in RACES and (played is None or name in played)}
 
 
 def main(names: Sequence[str]) -> None:
-    rows = matrix([defect for defect in defects() if not names or defect.name in names])
-    text = json.dumps(rows, indent=1, ensure_ascii=False) + "\n"
+    measured = rows([defect for defect in defects() if not names or defect.name in names], everywhere)
+    text = json.dumps(measured, indent=1, ensure_ascii=False) + "\n"
     if names:
         sys.stdout.write(text)
     else:
