@@ -29,8 +29,8 @@ DISTURBING: Final[set[str]] = set()
 _STEP: Final = "the openai client"
 _CLIENT_TURNS: Final = 4
 _MANY_ROWS: Final = 2000
-_KILL_AFTER: Final = (0.2, 0.3, 0.4)
-"""Seconds after the start: before, in and after the migration of a server that starts in half a second."""
+_KILL_AFTER: Final = (0.4, 0.6, 0.8, 1.0, 1.3)
+"""Times the time that a start takes without a migration: before it, in it, and after it."""
 
 
 def check(function: Check) -> Check:

@@ -88,12 +88,12 @@ class Interventions:
         if await summary_calls(self._stage, self._speech.marks) <= before:
             raise Untested("the target did not compress: the model got no summarising call")
 
-    async def start_and_kill(self, rows: Sequence[Mapping[str, Any]], seconds: float) -> None:
-        """Start on an old database, kill after so many seconds, start again."""
+    async def start_and_kill(self, rows: Sequence[Mapping[str, Any]], starts: float) -> None:
+        """Start on an old database, kill after so many times the time of a start, start again."""
         server = self._stage.server
         self._must_have("legacy")
         try:
-            await server.begin_and_kill(old_database([self.old_row(row) for row in rows]), seconds)
+            await server.begin_and_kill(old_database([self.old_row(row) for row in rows]), starts)
         except NotStartedError as trouble:
             raise Unmet("a target that comes up", str(trouble), expectation="start", step="start again") from None
 

@@ -20,6 +20,7 @@ from continuity_conformance.controls import Controls
 from continuity_conformance.dialogue import Dialogue
 from continuity_conformance.errors import ContinuityError, UnreachableError
 from continuity_conformance.evidence import Redactor
+from continuity_conformance.failure import Untested
 from continuity_conformance.outcome import Played, Scene, fewest, outcome, result
 from continuity_conformance.pool import Pool
 from continuity_conformance.probe import Probe, listening
@@ -213,7 +214,7 @@ async def must_answer(url: str) -> None:
 async def _left(dialogue: Dialogue) -> None:
     try:
         await dialogue.leave()
-    except ContinuityError as trouble:
+    except (ContinuityError, Untested) as trouble:
         dialogue.untested.append(str(trouble))
 
 

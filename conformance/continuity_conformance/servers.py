@@ -9,6 +9,7 @@ import os
 import signal
 import socket
 import tempfile
+import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -50,11 +51,11 @@ class Server:
         self.twins = [started.twin() for _ in range(servers - 1)]
         await asyncio.gather(*(process.start() for process in (started, *self.twins)))
 
-    async def begin_and_kill(self, write: Callable[[Path], None], seconds: float) -> None:
-        """Stop, put an old database in place, start, kill in the middle of it, start again."""
+    async def begin_and_kill(self, write: Callable[[Path], None], starts: float) -> None:
+        """Stop, put an old database in place, start, kill after so many times the time of a start, start again."""
         started = self._replaced(await self._stopped(), write)
         await started.launch()
-        await asyncio.sleep(seconds)
+        await asyncio.sleep(started.start_seconds * starts)
         await started.kill()
 
     @property
@@ -102,6 +103,7 @@ class StartedProcess:
         self._running: asyncio.subprocess.Process | None = None
         self._reader: asyncio.Task[None] | None = None
         self._last_lines: deque[str] = deque(maxlen=_LAST_LINES)
+        self.start_seconds = 0.0
 
     @property
     def url(self) -> str:
@@ -123,8 +125,10 @@ class StartedProcess:
         return StartedProcess(self._process, self._probe_url, self._folder)
 
     async def start(self) -> None:
+        began = time.monotonic()
         await self.launch()
         await self._ready(self._process.start[0])
+        self.start_seconds = time.monotonic() - began
 
     async def launch(self) -> None:
         """Start the process without waiting until it is ready."""

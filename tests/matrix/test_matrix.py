@@ -51,19 +51,20 @@ def test_the_published_matrix_has_every_defect():
         {"degraded": "refuse"},
         {"turns": "reject"},
         {"environment": "per-session"},
-        {"tells": "nothing"},
+        {"environment": "none"},
     ],
     ids=lambda options: " ".join(options.values()) or "default",
 )
-def test_without_a_defect_nothing_fails(options):
-    """A target that tells nothing fails ECHO-01, which asks for just that, and nothing else."""
+def test_without_a_defect_nothing_fails_and_nothing_is_untested(options):
+    """Under every value of every option. What is left is for a reviewer."""
     verdicts = {result.id: result.verdict for result in play(options=options)}
-    failed = {identity for identity, verdict in verdicts.items() if verdict in {Verdict.FAIL, Verdict.ERROR}}
+    decided = {identity for identity, verdict in verdicts.items() if verdict in {Verdict.PASS, Verdict.NOT_APPLICABLE}}
 
-    assert failed == ({"ECHO-01"} if options == {"tells": "nothing"} else set())
+    assert set(verdicts) - decided == {entry.id for entry in load().requirements if entry.manual is not None}
 
 
-def test_with_all_controls_nothing_is_untested():
-    untested = [result.id for result in play() if result.verdict is Verdict.NOT_TESTED]
+def test_a_target_that_tells_nothing_fails_just_that():
+    """ECHO-01 asks for the header. Elsewhere the session is unobserved, not failed."""
+    failed = {result.id for result in play(options={"tells": "nothing"}) if result.verdict is Verdict.FAIL}
 
-    assert untested == [requirement.id for requirement in load().requirements if requirement.manual is not None]
+    assert failed == {"ECHO-01"}
