@@ -28,8 +28,8 @@ DISTURBING: Final[set[str]] = set()
 """The checks that others on the same server would notice."""
 _STEP: Final = "the openai client"
 _CLIENT_TURNS: Final = 4
-_MANY_ROWS: Final = 2000
-_KILL_AFTER: Final = (0.4, 0.6, 0.8, 1.0, 1.3)
+_MANY_ROWS: Final = 1000
+_KILL_AFTER: Final = (0.4, 0.6, 0.8, 1.1)
 """Times the time that a start takes without a migration: before it, in it, and after it."""
 
 

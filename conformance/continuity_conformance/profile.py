@@ -47,6 +47,8 @@ class Process:
     ready: str = "/health"
     env: Mapping[str, str] = field(default_factory=dict)
     seconds: float = 30.0
+    alone: tuple[str, ...] = ()
+    """More arguments for a server that plays one scenario at a time, such as a small cache that is quickly filled."""
 
 
 @dataclass(frozen=True, slots=True)

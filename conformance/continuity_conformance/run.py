@@ -118,6 +118,9 @@ class Run:
         calm_done = asyncio.Event()
         played = [requirement for requirement in self._requirements if requirement.how in {"scenario", "check"}]
         disturbing = [requirement for requirement in played if disturbs(requirement)]
+        disturbing.sort(
+            key=lambda requirement: requirement.check is None
+        )  # checks take longest, and are not to be last
         calm = [requirement for requirement in played if requirement not in disturbing]
         tasks = [
             asyncio.create_task(self._decide(requirement, runner.play(requirement, calm_done)))

@@ -35,7 +35,7 @@ from continuity_spec import Requirement, Scenario
 from continuity_spec.contract import Contract
 from continuity_spec.derivation import derive, salted
 
-_DISTURBED_AT_ONCE: Final = 3
+_DISTURBED_AT_ONCE: Final = 4
 Play = Callable[[Dialogue], Awaitable[None]]
 
 
@@ -54,7 +54,7 @@ class Runner:
         self._starting = asyncio.Lock()
         self._restarts = SharedRestarts(self._restart)
         self._restarted: Stage | None = None
-        self._pool = Pool(self._server, _DISTURBED_AT_ONCE) if profile.process else None
+        self._pool = Pool(lambda: self._server(alone=True), _DISTURBED_AT_ONCE) if profile.process else None
         self._redactor = Redactor(profile.secrets)
         self.stage: Stage
 
@@ -181,8 +181,8 @@ class Runner:
 
     # Servers
 
-    async def _server(self) -> Server:
-        server = await start_server(self._profile, self._probe_url)
+    async def _server(self, *, alone: bool = False) -> Server:
+        server = await start_server(self._profile, self._probe_url, alone=alone)
         self._stack.push_async_callback(server.stop)
         return server
 

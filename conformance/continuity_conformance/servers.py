@@ -12,7 +12,7 @@ import tempfile
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -215,9 +215,11 @@ class StartedProcess:
             )
 
 
-async def start_server(profile: Profile, probe_url: str) -> Server:
-    assert profile.process is not None
-    started = StartedProcess(profile.process, probe_url)
+async def start_server(profile: Profile, probe_url: str, *, alone: bool = False) -> Server:
+    """Start the target. `alone`: it will play one scenario at a time."""
+    process = profile.process
+    assert process is not None
+    started = StartedProcess(replace(process, start=(*process.start, *(process.alone if alone else ()))), probe_url)
     try:
         await started.start()
     except BaseException:

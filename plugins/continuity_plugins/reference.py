@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from continuity_conformance.profile import Limits, Process, Profile, ToolCall
 
 ORIGIN = "http://continuity.test"
-_RESPONSES = 200
-"""Few enough to fill the cache in a moment, and more than all scenarios together store while one of them plays."""
+_RESPONSES = 40
+"""What the cache of a server that plays one scenario at a time holds: few, so that it is filled in a moment."""
 
 
 class ReferenceTarget:
@@ -34,7 +34,6 @@ def reference_profile(extra: tuple[str, ...] = (), options: Mapping[str, str] | 
         "--model={probe}",
         f"--controls={token}",
         f"--cors={ORIGIN}",
-        f"--max-responses={_RESPONSES}",
         *arguments,
         *extra,
     )
@@ -42,7 +41,7 @@ def reference_profile(extra: tuple[str, ...] = (), options: Mapping[str, str] | 
         name="reference",
         principals=keys,
         options=dict(options or {}),
-        process=Process(start),
+        process=Process(start, alone=(f"--max-responses={_RESPONSES}",)),
         token=token,
         origin=ORIGIN,
         limits=Limits(parallel=32, responses=_RESPONSES),
