@@ -29,7 +29,7 @@ DISTURBING: Final[set[str]] = set()
 _STEP: Final = "the openai client"
 _CLIENT_TURNS: Final = 4
 _MANY_ROWS: Final = 1000
-_KILL_AFTER: Final = (0.5, 0.75, 1.0)
+_KILL_AFTER: Final = (0.3, 0.4, 0.8, 1.0)
 """Times the time that a start takes without a migration: before it, in it, and after it."""
 
 
