@@ -22,8 +22,18 @@ from continuity_plugins.reference import reference_profile
 from continuity_spec import Requirement, load
 
 FILE = Path(__file__).parents[2] / "docs" / "reference" / "matrix.json"
-RACES: frozenset[str] = frozenset()
-"""Requirements whose failure depends on who comes first: they may fail under any defect."""
+UNSTEADY = frozenset(
+    {
+        "constant-default-session",
+        "slugs-share-a-session",
+        "slug-race-many-sessions",
+        "slug-race-loses-turns",
+        "rotation-race-two-children",
+        "migration-race-second-process-dies",
+        "migration-not-atomic",
+    }
+)
+"""Defects that are races, or that mix scenarios which play side by side: who comes first decides what else fails, and where it shows first."""
 _SIDE_BY_SIDE = 2
 
 
@@ -101,11 +111,6 @@ def rows(found: Sequence[Defect], row: Callable[[Defect], dict[str, str]]) -> di
     with ProcessPoolExecutor(_SIDE_BY_SIDE) as pool:
         played = list(pool.map(row, found))
     return {defect.name: failed for defect, failed in zip(found, played, strict=True)}
-
-
-def without_races(row: Mapping[str, str], played: Collection[str] | None = None) -> dict[str, str]:
-    """A row without what may fail or not, and only of what was played."""
-    return {name: where for name, where in row.items() if name not in RACES and (played is None or name in played)}
 
 
 def main(names: Sequence[str]) -> None:

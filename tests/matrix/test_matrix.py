@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from matrix import FILE, at_home, defects, made_for, play, played_on, rows, without_races
+from matrix import FILE, UNSTEADY, at_home, defects, made_for, play, played_on, rows
 
 from continuity_conformance.verdicts import Verdict
 from continuity_spec import load
@@ -27,7 +27,7 @@ def test_a_defect_fails_what_the_matrix_says(name, measured):
     found = measured[name]
 
     assert {requirement.id for requirement in home} <= set(found)
-    assert without_races(found) == without_races(PUBLISHED[name], played)
+    assert name in UNSTEADY or found == {entry: where for entry, where in PUBLISHED[name].items() if entry in played}
 
 
 def test_every_defect_is_named_by_a_requirement():
