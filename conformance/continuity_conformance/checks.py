@@ -8,6 +8,7 @@ import importlib
 import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from types import ModuleType
 from typing import TYPE_CHECKING, Final
 
 from continuity_conformance.dialogue import Dialogue
@@ -182,10 +183,19 @@ def database_errors_are_findings() -> Iterator[None]:
         ) from None
 
 
+def load_client() -> ModuleType:
+    """The real client: a second of imports, for which a thread is there and a target's start is the time."""
+    return importlib.import_module("openai")
+
+
+def uses_client(requirement: Requirement) -> bool:
+    return (requirement.check or "").startswith("openai_client")
+
+
 @asynccontextmanager
 async def real_client(dialogue: Dialogue) -> AsyncIterator["AsyncOpenAI"]:
     """The real client, on this target. Whatever it cannot take is a finding about the target."""
-    openai = await asyncio.to_thread(importlib.import_module, "openai")  # a second of imports that only this needs
+    openai = await asyncio.to_thread(load_client)
     profile = dialogue.stage.target.profile
     seconds = profile.limits.turn_seconds
     client: AsyncOpenAI = openai.AsyncOpenAI(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from continuity_conformance.checks import disturbs
+from continuity_conformance.checks import disturbs, load_client, uses_client
 from continuity_conformance.errors import KitError
 from continuity_conformance.profile import Profile
 from continuity_conformance.runner import Runner, must_answer
@@ -100,6 +100,8 @@ class Run:
 
     async def _open(self) -> None:
         self._runner = Runner(self._profile, self._url, self._target_name)
+        if any(uses_client(requirement) for requirement in self._requirements):
+            asyncio.get_running_loop().run_in_executor(None, load_client)
         await self._runner.open()
 
     async def _close(self) -> None:

@@ -35,7 +35,7 @@ from continuity_spec import Requirement, Scenario
 from continuity_spec.contract import Contract
 from continuity_spec.derivation import derive, salted
 
-_DISTURBED_AT_ONCE: Final = 4
+_DISTURBED_AT_ONCE: Final = 2
 Play = Callable[[Dialogue], Awaitable[None]]
 
 
