@@ -4,7 +4,8 @@ Controls are not believed: an eviction counts when the response is gone, a compr
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Final
 
 from continuity_conformance.errors import NotStartedError
@@ -28,6 +29,15 @@ def made_step(verb: str, params: Mapping[str, object], expect: Mapping[str, obje
     return Step(verb, params, expect or {}, 1, (), (), _NOWHERE, f"{verb} {{{shown}}}")
 
 
+@contextmanager
+def _not_starting_is_a_finding(step: str) -> Iterator[None]:
+    """In the middle of a scenario, a target that does not come up is a failure of the target."""
+    try:
+        yield
+    except NotStartedError as trouble:
+        raise Unmet("a target that comes up", str(trouble), expectation="start", step=step) from None
+
+
 class Interventions:
     """The interventions of one scenario."""
 
@@ -39,10 +49,8 @@ class Interventions:
 
     async def do(self, step: Step) -> None:
         """One step that is neither a turn nor a request. A target that does not come up again fails it."""
-        try:
+        with _not_starting_is_a_finding(step.text):
             await self._do(step)
-        except NotStartedError as trouble:
-            raise Unmet("a target that comes up", str(trouble), expectation="start", step=step.text) from None
 
     async def _do(self, step: Step) -> None:
         controls, params, key = self._stage.controls, step.params, self._key(step)
@@ -90,12 +98,9 @@ class Interventions:
 
     async def start_and_kill(self, rows: Sequence[Mapping[str, Any]], starts: float) -> None:
         """Start on an old database, kill after so many times the time of a start, start again."""
-        server = self._stage.server
         self._must_have("legacy")
-        try:
-            await server.begin_and_kill(old_database([self.old_row(row) for row in rows]), starts)
-        except NotStartedError as trouble:
-            raise Unmet("a target that comes up", str(trouble), expectation="start", step="start again") from None
+        with _not_starting_is_a_finding("start again"):
+            await self._stage.server.begin_and_kill(old_database([self.old_row(row) for row in rows]), starts)
 
     async def _evict(self, step: Step) -> None:
         response = self._names.text(step.params["response"], "response")

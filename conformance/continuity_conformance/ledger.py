@@ -5,7 +5,7 @@ It books; it decides nothing about the target. Knows neither pytest nor HTTP.
 
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 from urllib.parse import urlsplit, urlunsplit
@@ -14,7 +14,7 @@ from continuity_conformance.errors import ContinuityError, UnreachableError
 from continuity_conformance.release import ReleasedSpec
 from continuity_conformance.run import TargetFacts
 from continuity_conformance.settings import Settings
-from continuity_conformance.verdicts import Result, RunVerdict, Verdict, run_verdict
+from continuity_conformance.verdicts import Result, RunVerdict, Verdict, run_verdict, undecided
 from continuity_spec import Requirement
 
 NOT_SELECTED: Final = "not selected"
@@ -91,16 +91,6 @@ class Ledger:
             verdict=verdict,
             complete=complete,
         )
-
-
-def undecided(requirement: Requirement, verdict: Verdict, reason: str) -> Result:
-    """Make a result that no scenario stands behind."""
-    return Result(requirement.id, requirement.area, requirement.level, requirement.text, verdict, 0.0, reason)
-
-
-def by_review(requirement: Requirement) -> Result:
-    """Leave the question to a person: what nobody ran is never counted as passed."""
-    return replace(undecided(requirement, Verdict.NOT_TESTED, f"a reviewer answers: {requirement.manual}"), manual=True)
 
 
 def _unseen(target: str) -> TargetFacts:

@@ -8,7 +8,7 @@ the number of the model's call), a summary `[sum#18]`. A model whose log nobody 
 import re
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 Kind = Literal["user", "answer", "system", "summary", "text", "call", "result"]
@@ -121,27 +121,16 @@ def _from_match(match: re.Match[str], role: str) -> Sighting:
         return Sighting("system", role, match["system"])
     if match["answer"]:
         return Sighting("answer", role, match["answer"], int(match["call"]))
-    return Sighting("summary", role, call=int(match["summary"]), covers=_covered((match["covers"] or "").split()))
+    return Sighting("summary", role, call=int(match["summary"]), covers=_covered(match["covers"] or ""))
 
 
 def _from_token(token: str) -> Sighting:
     match = _TOKEN.fullmatch(token)
     if match is None:
         return Sighting("text", "", text=token)
-    if match["summary"]:
-        covers = _covered((match["covers"] or "").split(","))
-        return Sighting("summary", match["role"] or "user", call=int(match["summary"]), covers=covers)
-    sighting = _from_match_token(match)
-    return Sighting(sighting.kind, match["role"] or _NATURAL_ROLE[sighting.kind], sighting.mark, sighting.call)
+    sighting = _from_match(match, match["role"] or "")
+    return sighting if sighting.role else replace(sighting, role=_NATURAL_ROLE[sighting.kind])
 
 
-def _from_match_token(match: re.Match[str]) -> Sighting:
-    if match["user"]:
-        return Sighting("user", "", match["user"])
-    if match["system"]:
-        return Sighting("system", "", match["system"])
-    return Sighting("answer", "", match["answer"], int(match["call"]))
-
-
-def _covered(tokens: Sequence[str]) -> tuple[str, ...]:
-    return tuple(token[2:10] for token in tokens if token.startswith("u:"))
+def _covered(tokens: str) -> tuple[str, ...]:
+    return tuple(token[2:10] for token in re.split(r"[ ,]", tokens) if token.startswith("u:"))

@@ -16,7 +16,7 @@ from continuity_conformance.errors import KitError
 from continuity_conformance.profile import Profile
 from continuity_conformance.runner import Runner, must_answer
 from continuity_conformance.targets import BUNDLED, resolve
-from continuity_conformance.verdicts import Evidence, Result, Verdict
+from continuity_conformance.verdicts import Result, Verdict, by_review, undecided
 from continuity_spec import Requirement
 
 T = TypeVar("T")
@@ -135,7 +135,7 @@ class Run:
             if requirement.how == "always":
                 await self._decide(requirement, runner.judge_always(requirement))
             elif requirement.how == "manual":
-                self._futures[requirement.id].set_result(_manual(requirement))
+                self._futures[requirement.id].set_result(by_review(requirement))
 
     async def _decide(self, requirement: Requirement, playing: Coroutine[Any, Any, Result]) -> None:
         """Whatever happens in the kit is the result of one requirement, never the end of the run."""
@@ -144,28 +144,7 @@ class Run:
             future.set_result(await playing)
         except (Exception, SystemExit) as trouble:  # noqa: BLE001 - the kit's own fault becomes a verdict
             reason = f"the kit failed: {type(trouble).__name__}: {trouble}"
-            future.set_result(_erroneous(requirement, reason))
-
-
-def _manual(requirement: Requirement) -> Result:
-    reason = f"a reviewer answers: {requirement.manual}"
-    return Result(
-        requirement.id, requirement.area, requirement.level, requirement.text, Verdict.NOT_TESTED, 0.0, reason
-    )
-
-
-def _erroneous(requirement: Requirement, reason: str) -> Result:
-    evidence = (Evidence("", "", Verdict.ERROR, reason),)
-    return Result(
-        requirement.id,
-        requirement.area,
-        requirement.level,
-        requirement.text,
-        Verdict.ERROR,
-        0.0,
-        reason,
-        evidence=evidence,
-    )
+            future.set_result(undecided(requirement, Verdict.ERROR, reason))
 
 
 def reach(target: str | None, profile: Path | None) -> None:

@@ -71,7 +71,7 @@ class Runner:
             self._observer = await self._stack.enter_async_context(RemoteProbe(self._profile.probe))
         server = await self._server() if self._profile.process else Server(self._url, self._profile)
         self.stage = self._stage(server)
-        await self._must_answer()
+        await must_answer(server.url)
         dialogue = await calibrate(self.stage)
         self.stage = self._stage(server, self.stage)
         verdict = Verdict.NOT_TESTED if dialogue.untested else Verdict.PASS
@@ -191,9 +191,6 @@ class Runner:
         controls = Controls(server, self._transport, has_api=target.has_api, shared=shared)
         contract = Contract(target.header, told=target.options["tells"] != "nothing")
         return Stage(target, server, self._transport, controls, self._observer, contract, self._labels)
-
-    async def _must_answer(self) -> None:
-        await must_answer(self.stage.server.url)
 
 
 async def must_answer(url: str) -> None:

@@ -12,12 +12,12 @@ import pytest
 from continuity_conformance import summary
 from continuity_conformance.errors import ContinuityError, KitError
 from continuity_conformance.headline import headline
-from continuity_conformance.ledger import Ledger, Outcome, by_review, undecided
+from continuity_conformance.ledger import Ledger, Outcome
 from continuity_conformance.pytest_items import RequirementItem, ResultText, Suite
 from continuity_conformance.pytest_plugin import SUITE, SUITE_PLUGIN
 from continuity_conformance.results import write
 from continuity_conformance.run import Run
-from continuity_conformance.verdicts import Result, Verdict
+from continuity_conformance.verdicts import Result, Verdict, by_review, undecided
 from continuity_spec import Requirement
 
 _STATUS = {

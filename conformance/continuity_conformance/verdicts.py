@@ -6,9 +6,9 @@ Pure data and the rules that combine it. Knows neither HTTP nor pytest.
 import enum
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from continuity_spec import Level
+from continuity_spec import Level, Requirement
 
 
 class Verdict(enum.StrEnum):
@@ -53,6 +53,16 @@ class Result:
     failure: str = ""
     evidence: tuple[Evidence, ...] = field(default=(), repr=False)
     manual: bool = False
+
+
+def undecided(requirement: Requirement, verdict: Verdict, reason: str) -> Result:
+    """Make a result that no scenario stands behind."""
+    return Result(requirement.id, requirement.area, requirement.level, requirement.text, verdict, 0.0, reason)
+
+
+def by_review(requirement: Requirement) -> Result:
+    """Leave the question to a person: what nobody ran is never counted as passed."""
+    return replace(undecided(requirement, Verdict.NOT_TESTED, f"a reviewer answers: {requirement.manual}"), manual=True)
 
 
 # A requirement with several scenarios is as good as its worst one. Not applicable scenarios say nothing about the others.

@@ -9,10 +9,10 @@ import pytest
 from continuity_conformance import results, summary
 from continuity_conformance.classes import class_of, class_verdicts
 from continuity_conformance.errors import KitError, UnreachableError
-from continuity_conformance.ledger import NOT_SELECTED, STOPPED, Ledger, undecided
+from continuity_conformance.ledger import NOT_SELECTED, STOPPED, Ledger
 from continuity_conformance.release import newest
 from continuity_conformance.settings import Settings
-from continuity_conformance.verdicts import Evidence, Result, RunVerdict, Verdict
+from continuity_conformance.verdicts import Evidence, Result, RunVerdict, Verdict, undecided
 from continuity_spec import Level, Requirement
 from continuity_spec.schema import schema
 

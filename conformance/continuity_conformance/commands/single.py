@@ -36,8 +36,8 @@ def run(options: argparse.Namespace) -> int:
 
 def _decided(options: argparse.Namespace, requirements: Sequence[Requirement]) -> Generator[Result, None, None]:
     """Give the results one after the other, as soon as each is there."""
-    from continuity_conformance.ledger import by_review  # noqa: PLC0415
     from continuity_conformance.run import Run  # noqa: PLC0415
+    from continuity_conformance.verdicts import by_review  # noqa: PLC0415
 
     yield from (by_review(each) for each in requirements if each.manual is not None)
     runnable = [each for each in requirements if each.manual is None]
