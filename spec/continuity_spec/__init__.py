@@ -10,6 +10,7 @@ from continuity_spec.errors import (
     SchemaViolationError,
     SpecError,
     UnknownRequirement,
+    UnknownScenario,
     UnreadableFileError,
 )
 from continuity_spec.loader import load, load_checked, load_requirements
@@ -32,6 +33,7 @@ __all__ = [
     "SpecError",
     "Step",
     "UnknownRequirement",
+    "UnknownScenario",
     "UnreadableFileError",
     "load",
     "load_checked",

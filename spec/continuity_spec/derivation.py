@@ -80,7 +80,8 @@ def _parts(content: object) -> list[Mapping[str, object]]:
 
 
 def _is_text(part: Mapping[str, object]) -> bool:
-    return part.get("type") in _TEXT_PARTS and isinstance(part.get("text"), str)
+    kind = part.get("type")
+    return isinstance(kind, str) and kind in _TEXT_PARTS and isinstance(part.get("text"), str)
 
 
 def _salted_content(content: object, salt: str) -> object:

@@ -6,7 +6,8 @@
     ├── NotJsonError               a vectors file is no JSON
     ├── SchemaViolationError       the data do not have the form that the JSON Schema gives
     ├── InconsistentSpecError      files that are right each contradict each other
-    └── UnknownRequirement    an id that no requirement has
+    ├── UnknownRequirement         an id that no requirement has
+    └── UnknownScenario            a name that no scenario of a requirement has
 
 Every message has three parts: where, what was wrong, what to do now. This module knows no file format.
 """
@@ -54,6 +55,10 @@ class InconsistentSpecError(SpecError):
 
 
 class UnknownRequirement(SpecError):  # noqa: N818 - it says what it is, and callers catch it by that name
+    pass
+
+
+class UnknownScenario(SpecError):  # noqa: N818 - likewise
     pass
 
 

@@ -93,11 +93,17 @@ def _said(scenario: Scenario) -> set[str]:
 
 
 def unsaid_label(requirement: Requirement) -> Iterator[_Finding]:
-    """Find a label in sees, recalls, forgets, ran or system that nobody says in the scenario."""
+    """Find a label in sees, recalls, forgets, ran, hides or system that nobody says in the scenario."""
     for scenario, step in _steps(requirement):
         said = _said(scenario)
-        prompts = {str(other.params["system"]) for other in scenario.walk() if "system" in other.params}
+        prompts = {
+            str(other.params[role])
+            for other in scenario.walk()
+            for role in ("system", "developer")
+            if role in other.params
+        }
         wrong = [label for label in _labels(step, *_VIEWS, "forgets", "ran") if label not in said]
+        wrong += [label for label in _labels(step, "hides") if label not in said and not label.startswith("$")]
         wrong += [label for label in _labels(step, "system") if label not in prompts]
         for label in dict.fromkeys(wrong):
             yield step.place, f'"{label}" is expected, and nobody says it', "Correct the label, or say it."

@@ -1,0 +1,176 @@
+"""One requirement on one screen: text, reason, origin, its dialogue as a picture, and the defects made to break it.
+
+The first scenario is drawn; it is the plainest one, and the others are named with the outline of what they do. Pure functions from an entry to text.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from continuity_spec.errors import UnknownScenario, suggestion
+from continuity_spec.expectations import refuses
+from continuity_spec.lanes import events, events_of_always
+from continuity_spec.model import TURNS
+from continuity_spec.picture import UNICODE, WIDTH, Ink, draw
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from continuity_spec.model import Requirement, Scenario, Step
+
+_FACTS = 11
+
+
+@dataclass(frozen=True, slots=True)
+class Screen:
+    """What a requirement is shown on (60 columns or more), and what its entry does not say itself: defects and Python checks in a sentence each."""
+
+    width: int = WIDTH
+    ink: Ink = UNICODE
+    defects: Mapping[str, str] = field(default_factory=dict)
+    checks: Mapping[str, str] = field(default_factory=dict)
+
+    def show(self, requirement: Requirement, drawn: Sequence[Scenario]) -> str:
+        """Give everything about one requirement, with these of its scenarios drawn."""
+        blocks = [self._facts(requirement), self._checking(requirement, drawn), self._defects(requirement)]
+        return "\n\n".join("\n".join(block) for block in map(list, blocks) if block)
+
+    def _facts(self, requirement: Requirement) -> Iterator[str]:
+        yield self._wrapped(f"{requirement.id} ({requirement.level.value})  ", requirement.text, 2)
+        facts = {
+            "why": requirement.why,
+            "origin": ", ".join(requirement.origin),
+            "applies": options(requirement.when),
+            "needs": ", ".join(sorted(requirement.needs)),
+            "written in": str(requirement.place),
+        }
+        yield from (self._fact(name, text) for name, text in facts.items() if text)
+
+    def _checking(self, requirement: Requirement, drawn: Sequence[Scenario]) -> Iterator[str]:
+        if requirement.manual is not None:
+            yield self._wrapped("  A reviewer answers: ", requirement.manual, 4)
+        if requirement.check is not None:
+            said = self.checks.get(requirement.check, "")
+            yield self._wrapped("  ", f"Checked in Python by {requirement.check}{f': {said}' if said else '.'}", 4)
+        if requirement.always is not None:
+            yield "  On every such answer of a whole run, whichever scenario asked:"
+            yield from draw(events_of_always(requirement.always), self.ink, self.width)
+        for number, scenario in enumerate(drawn):
+            yield from [""] * bool(number)
+            yield from self._scenario(scenario, requirement)
+        others = [scenario for scenario in requirement.scenarios if scenario not in drawn]
+        yield from self._others(others, requirement)
+
+    def _scenario(self, scenario: Scenario, requirement: Requirement) -> Iterator[str]:
+        title = _title(scenario, requirement)
+        if title:
+            yield self._wrapped("  ", title, 4)
+        yield from draw(events(scenario), self.ink, self.width)
+
+    def _others(self, others: Sequence[Scenario], requirement: Requirement) -> Iterator[str]:
+        if others:
+            yield "  also, drawn by --all or --scenario NAME:"
+        for scenario in others:
+            line = f"    {_title(scenario, requirement)}: {self._difference(scenario, requirement.scenarios[0])}"
+            yield line if len(line) <= self.width else f"{line[: self.width - 3]}..."
+
+    def _difference(self, scenario: Scenario, first: Scenario) -> str:
+        if scenario is not first and _unstreamed(scenario.steps) == _unstreamed(first.steps):
+            return f"the same{_streaming(scenario)}"
+        return f" {self.ink.then} ".join(_outline(step) for step in scenario.steps)
+
+    def _defects(self, requirement: Requirement) -> Iterator[str]:
+        if requirement.refuted_by:
+            yield "  defects made to break it:"
+        for name in requirement.refuted_by:
+            yield self._wrapped(f"    {name}  ", self.defects.get(name, ""), 6)
+
+    def _fact(self, name: str, text: str) -> str:
+        return self._wrapped(f"  {name:<{_FACTS}}", text, _FACTS + 2)
+
+    def _wrapped(self, lead: str, text: str, indent: int) -> str:
+        return wrapped(lead, text, indent, self.width)
+
+
+def choose(requirement: Requirement, name: str | None, *, every: bool) -> Sequence[Scenario]:
+    """Choose the scenarios to draw: every one, the one of this name, or the first."""
+    if name is None:
+        return requirement.scenarios if every else requirement.scenarios[:1]
+    found = [scenario for scenario in requirement.scenarios if scenario.name.lower() == name.lower()]
+    if not found:
+        known = [scenario.name for scenario in requirement.scenarios if scenario.name]
+        raise UnknownScenario(name, f"{requirement.id} has no scenario of this name", suggestion(name, known))
+    return found
+
+
+def options(when: Mapping[str, tuple[str, ...]]) -> str:
+    """Write the option values that something applies to."""
+    return ", ".join(f"{option}={' or '.join(values)}" for option, values in when.items())
+
+
+def wrapped(lead: str, text: str, indent: int, width: int) -> str:
+    """Wrap a text whose first line begins with `lead`. Where there is no text, the lead stands alone."""
+    return (
+        textwrap.fill(
+            text,
+            width=width,
+            initial_indent=lead,
+            subsequent_indent=" " * indent,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        or lead.rstrip()
+    )
+
+
+def _title(scenario: Scenario, requirement: Requirement) -> str:
+    own = {option: values for option, values in scenario.when.items() if option not in requirement.when}
+    examples = f"{len(scenario.examples)} examples" if scenario.examples else ""
+    where = f" of {scenario.vectors}" if scenario.vectors else ""
+    copies = f"{scenario.copies} copies side by side" if scenario.copies > 1 else ""
+    notes = [note for note in (f"only {options(own)}" if own else "", f"{examples}{where}", copies) if note]
+    return " ".join(part for part in (scenario.name, f"({'; '.join(notes)})" if notes else "") if part)
+
+
+def _unstreamed(steps: Sequence[Step]) -> list[object]:
+    return [
+        (
+            step.verb,
+            {name: value for name, value in step.params.items() if name != "stream"},
+            step.expect,
+            step.at_once,
+            _unstreamed(step.during),
+            _unstreamed(step.together),
+        )
+        for step in steps
+    ]
+
+
+def _streaming(scenario: Scenario) -> str:
+    streams = {step.params.get("stream") is True for step in scenario.walk() if step.verb in TURNS}
+    return ", streamed" if streams == {True} else ", partly streamed" if True in streams else ", not streamed"
+
+
+def _outline(step: Step) -> str:
+    """A step in a word or two."""
+    if step.together:
+        return f"({' + '.join(map(_outline, step.together))})"
+    if step.verb not in TURNS:
+        return str(step.params["name"] if step.verb == "control" else step.verb).replace("_", " ")
+    said = str(step.params.get("say") or step.params.get("returns") or step.verb)
+    who = f"{step.params['as']}: " if "as" in step.params else ""
+    copies = f" x {step.at_once}" if step.at_once > 1 else ""
+    during = f" while ({', '.join(map(_outline, step.during))})" if step.during else ""
+    notes = ", ".join(_notes(step))
+    return f"{who}{said}{copies}{f' ({notes})' if notes else ''}{during}"
+
+
+def _notes(step: Step) -> Iterator[str]:
+    if step.params.get("compress") is True:
+        yield "compressed"
+    if "model" in step.params:
+        yield "model " + str(step.params["model"]).strip("{}").replace("'", "").replace(":", "")
+    if refuses(step.expect):
+        yield "refused"
