@@ -26,7 +26,6 @@ SELECT r.rowid, r.owner, r.response_id, r.data,
     EXISTS (SELECT 1 FROM conversations c WHERE c.owner=r.owner AND c.response_id=r.response_id)
 FROM responses r WHERE r.session IS NULL
 """
-_UNREADABLE: Final = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +67,7 @@ def _read(connection: sqlite3.Connection, rules: Rules) -> Iterator[_Old]:
             logger.warning(
                 "response %r is of the old shape and cannot be read; it stays, and cannot be continued", response
             )
-            connection.execute("UPDATE responses SET session=? WHERE rowid=?", (_UNREADABLE, rowid))
+            connection.execute("UPDATE responses SET session=? WHERE rowid=?", (rules.unreadable_row(), rowid))
             continue
         session = rules.legacy_session(read) or rules.minted("sess_")
         yield _Old(rowid, owner, response, session, rules.legacy_history(read), bool(named))

@@ -45,9 +45,18 @@ class Agent:
     async def turn(self, ask: Ask, sink: Sink) -> Outcome:
         try:
             async with self._landing(ask) as place:
-                return self._replayed(ask, place) or await self._run(ask, place, sink)
+                return await self._replayed(ask, place) or await self._run(ask, place, sink)
         except StoreUnreadableError:
             raise Refusal(Case.HISTORY_UNAVAILABLE, "What is stored cannot be read now. Try again later.") from None
+        except Refusal as refusal:
+            if refusal.case is Case.SESSION_BUSY:
+                await self._leave_rejected(ask)
+            raise
+
+    async def _leave_rejected(self, ask: Ask) -> None:
+        """CONCUR-01: of a turn that was rejected nothing is stored."""
+        if left := self.rules.left_behind(self.viewer.new_input(ask), Unanswered.BUSY):
+            await self.keeper.leave(ask, self.resolver.place(ask), left)
 
     @asynccontextmanager
     async def _landing(self, ask: Ask) -> AsyncIterator[Place]:
@@ -67,17 +76,18 @@ class Agent:
     def _chain(self, ask: Ask, place: Place) -> AbstractAsyncContextManager[None]:
         """CONCUR-01: a chain has one lock, named by its root. Where nothing selects a session, the Idempotency-Key has one."""
         if place.chain:
-            return self.locks.hold(("chain", place.owner, place.chain))
+            return self.locks.hold(self.rules.chain_lock(place.owner, place.chain, ask.answer_id))
         return self.locks.hold(("key", place.owner, ask.idempotency_key or ask.answer_id))
 
-    def _replayed(self, ask: Ask, place: Place) -> Outcome | None:
+    async def _replayed(self, ask: Ask, place: Place) -> Outcome | None:
         """ISOLATE-10: the same key in the same chain, with the same body, gives the same answer and no second turn."""
         key = ask.idempotency_key
-        replay = self.store.replay(place.owner, place.chain, key) if key is not None else None
+        scope = self.rules.replay_scope(place.owner, place.chain)
+        replay = self.rules.replayed(self.store.replay(*scope, key)) if key is not None else None
         if replay is None:
             return None
-        if replay.fingerprint != ask.fingerprint:
-            raise Refusal(Case.KEY_REUSED, "This Idempotency-Key was used with another body. Send a new key.")
+        self.rules.check_replay(replay.fingerprint, ask.fingerprint)
+        await self.keeper.leave(ask, place, self.rules.left_by_replay(ask.messages))
         return Outcome(replay.body, Told(replay.header), replayed=True)
 
     async def _run(self, ask: Ask, place: Place, sink: Sink) -> Outcome:
@@ -104,7 +114,10 @@ class Agent:
     async def _answer(self, ask: Ask, place: Place, view: View, told: Told, sink: Sink) -> Outcome:
         """HISTORY-14: the turn is stored, all of it at once, before its answer ends."""
         self.keeper.check()
+        await self.keeper.leave(ask, place, [] if place.derived else self.rules.begun(view.new))
         made = await self._made(ask, place, view, told, sink)
+        kept = self.rules.stored_answer(place.tip, made.messages, streamed=ask.stream, gone=sink.gone)
+        made = replace(made, messages=tuple(kept))
         compression = await self.compressor.compress(ask, place, view, made) if ask.store else None
         write = self.keeper.write(ask, place, view, made, compression)
         after = self._told(place, write.history.session, told.id)
@@ -130,6 +143,8 @@ class Agent:
 
     async def _made(self, ask: Ask, place: Place, view: View, told: Told, sink: Sink) -> Made:
         try:
+            if cut_short := self.rules.resumed(view.stored):
+                await self.loop.run(replace(ask, stream=False), place, cut_short, told, sink)
             return await self.loop.run(ask, place, self.viewer.messages(view), told, sink)
         except ModelFailedError as error:
             logger.warning("session %s: %s", told.id, error)

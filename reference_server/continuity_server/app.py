@@ -20,17 +20,16 @@ from continuity_server.store import StoreUnreadableError, StoreUnwritableError
 logger = logging.getLogger("continuity.app")
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-_LARGEST_BODY: Final = 16 * 1024 * 1024
 _HTTP_CASES: Final = {404: Case.NOT_FOUND, 405: Case.METHOD_NOT_ALLOWED, 413: Case.TOO_LARGE}
 _HTTP_MESSAGES: Final = {
     404: "There is nothing under this path.",
     405: "This path does not take that method.",
-    413: f"The body is larger than {_LARGEST_BODY} bytes. Send less.",
+    413: "The body is larger than this server takes. Send less.",
 }
 
 
 def build(settings: Settings, rules: Rules, agent: Agent) -> web.Application:
-    app = web.Application(middlewares=[_errors, _cors, _key], client_max_size=_LARGEST_BODY)
+    app = web.Application(middlewares=[_errors, _cors, _key, _offered], client_max_size=settings.max_body)
     app[SETTINGS] = settings
     app[RULES] = rules
     app.on_response_prepare.append(_headers)
@@ -43,12 +42,12 @@ def build(settings: Settings, rules: Rules, agent: Agent) -> web.Application:
             web.get("/v1/capabilities", _capabilities),
             web.post("/v1/chat/completions", chat.post),
             web.post("/v1/responses", responses.post),
-            web.get("/v1/responses/{id}", responses.get),
-            web.delete("/v1/responses/{id}", responses.delete),
+            web.get("/v1/responses/{id:[^/]+}", responses.get),
+            web.delete("/v1/responses/{id:[^/]+}", responses.delete),
             web.get("/v1/sessions", sessions.list),
-            web.get("/v1/sessions/{id}", sessions.get),
-            web.delete("/v1/sessions/{id}", sessions.delete),
-            web.get("/v1/sessions/{id}/messages", sessions.messages),
+            web.get("/v1/sessions/{id:[^/]+}", sessions.get),
+            web.delete("/v1/sessions/{id:[^/]+}", sessions.delete),
+            web.get("/v1/sessions/{id:[^/]+}/messages", sessions.messages),
             web.post("/conformance/v1/{control}", control.post),
         ]
     )
@@ -66,7 +65,8 @@ async def _models(_: web.Request) -> web.Response:
 
 async def _capabilities(request: web.Request) -> web.Response:
     """DISCOVER-01: the name of the header, the options, and what is offered."""
-    return answer({"object": "capabilities", "continuity": capabilities(request.app[SETTINGS])})
+    facts = capabilities(request.app[SETTINGS])
+    return answer({"object": "capabilities", "continuity": request.app[RULES].claims(facts)})
 
 
 def capabilities(settings: Settings) -> dict[str, Any]:
@@ -96,7 +96,8 @@ async def _errors(request: web.Request, handler: Handler) -> web.StreamResponse:
     except web.HTTPException as error:
         case = _HTTP_CASES.get(error.status, Case.INVALID_REQUEST)
         response = refused(Refusal(case, _HTTP_MESSAGES.get(error.status, "The request cannot be understood.")), rules)
-        response.headers.extend((name, value) for name, value in error.headers.items() if name == "Allow")
+        if isinstance(error, web.HTTPMethodNotAllowed):
+            response.headers.extend(rules.allow_fields(error.allowed_methods))
         return response
     except Exception:  # the last border: what nobody foresaw is logged here, and told without its trace
         logger.exception("%s %s failed", request.method, request.path)
@@ -124,9 +125,18 @@ async def _cors(request: web.Request, handler: Handler) -> web.StreamResponse:
 
 @web.middleware
 async def _key(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """ISOLATE-01: the key comes first, on every endpoint but OPTIONS and /health, before anything is read."""
-    if request.method != "OPTIONS" and request.path != "/health":
-        request[PRINCIPAL] = principal_of(request, request.app[SETTINGS].keys)
+    """ISOLATE-01: the key comes first, before anything is read."""
+    rules, settings = request.app[RULES], request.app[SETTINGS]
+    known = rules.wants_key(request.method, request.path)
+    request[PRINCIPAL] = principal_of(request, settings.keys, rules) if known else settings.first_principal
+    return await handler(request)
+
+
+@web.middleware
+async def _offered(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """DISCOVER-02: what is offered is there."""
+    if not request.app[RULES].serves(request.path):
+        raise Refusal(Case.NOT_FOUND, _HTTP_MESSAGES[404])
     return await handler(request)
 
 
@@ -136,8 +146,10 @@ def _allowed_origin(request: web.Request) -> str | None:
 
 
 async def _headers(request: web.Request, response: web.StreamResponse) -> None:
-    """On every answer, streams and errors too. ISOLATE-11: no cache keeps what a session said."""
-    response.headers["Cache-Control"] = "no-store"
+    """On every answer, streams and errors too."""
+    cache_control = request.app[RULES].cache_control(request.method, streamed=STREAMING in request)
+    if cache_control is not None:
+        response.headers["Cache-Control"] = cache_control
     if not request.app[SETTINGS].cors:
         return
     response.headers.add("Vary", "Origin")

@@ -2,8 +2,10 @@
 
 import hashlib
 import json
+from collections.abc import Collection
 from typing import Any, Final, NoReturn
 
+from continuity_server.borders import DEEPEST, MODEL_FIELDS, Borders
 from continuity_server.derivation import TEXT_PARTS, Message
 from continuity_server.errors import Case, Refusal, invalid
 
@@ -15,11 +17,16 @@ SAMPLING: Final = (
 )  # fmt: skip
 
 
-def parsed(raw: bytes) -> dict[str, Any]:
-    """Read the JSON object that a body is. ERROR-01: bad JSON and lone surrogates are `invalid_json`."""
+def parsed(raw: bytes, content_type: str, rules: Borders) -> dict[str, Any]:
+    """Read the JSON object that a body is. ERROR-07: bad JSON and lone surrogates are `invalid_json`."""
+    if not rules.is_json(content_type):
+        raise Refusal(Case.NOT_JSON, f"The body is announced as {content_type}. Send JSON.", param="Content-Type")
     try:
-        body = json.loads(raw, parse_constant=_no_number)
-        if b"\\u" in raw:
+        text = rules.decoded(raw)
+        body = json.loads(text, parse_constant=_no_number)
+        if rules.is_too_deep(body):
+            raise Refusal(Case.INVALID_JSON, f"The body is nested more than {DEEPEST} levels deep. Send a flatter one.")
+        if "\\u" in text:
             json.dumps(body, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         raise Refusal(Case.INVALID_JSON, "The body is no valid JSON in UTF-8. Send a JSON object.") from None
@@ -55,14 +62,17 @@ def name_of(body: dict[str, Any], name: str, default: str | None = None) -> str 
     return value
 
 
-def sampling(body: dict[str, Any]) -> dict[str, Any]:
+def sampling(body: dict[str, Any], rules: Borders) -> dict[str, Any]:
     """Pick what is passed on to the model as it is."""
+    for name in MODEL_FIELDS.keys() & body.keys():
+        if not rules.is_absent(body[name]) and not rules.model_takes(name, body[name]):
+            raise invalid(f"{name} has the wrong type or is out of its bounds.", name)
     return {name: body[name] for name in SAMPLING if body.get(name) is not None}
 
 
 def check_message(message: object, where: str) -> Message:
     """One message of a chat, with everything that the rules rely on."""
-    if not isinstance(message, dict) or message.get("role") not in ROLES:
+    if not isinstance(message, dict) or not is_one_of(message.get("role"), ROLES):
         raise invalid(f"{where} is no message with a known role.", where)
     check_content(message.get("content"), where)
     calls = message.get("tool_calls")
@@ -73,6 +83,11 @@ def check_message(message: object, where: str) -> Message:
     if message["role"] in {"user", "system", "developer", "tool"} and message.get("content") is None:
         raise invalid(f"{where} has no content.", where)
     return message
+
+
+def is_one_of(value: object, words: Collection[str]) -> bool:
+    """Whether a value is one of these words. It may be of any type, a list or an object too, which no set can be asked for."""
+    return isinstance(value, str) and value in words
 
 
 def check_content(content: object, where: str) -> None:
@@ -101,6 +116,6 @@ def _is_call(call: object) -> bool:
 
 def check_tools(body: dict[str, Any]) -> list[dict[str, Any]]:
     tools: list[dict[str, Any]] = expect(body, "tools", list, [])
-    if not all(isinstance(tool, dict) for tool in tools):
-        raise invalid("tools is no list of objects.", "tools")
+    if not all(isinstance(tool, dict) and isinstance(tool.get("type"), str) and tool["type"] for tool in tools):
+        raise invalid("tools is no list of objects with a type.", "tools")
     return tools

@@ -1,16 +1,17 @@
 """POST /v1/chat/completions: translates between chat completions and turns, and decides nothing."""
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from aiohttp import web
 
 from continuity_server.agent import Agent
-from continuity_server.body import check_message, check_tools, expect, fingerprint, name_of, parsed, sampling
+from continuity_server.body import check_message, check_tools, expect, fingerprint, name_of, sampling
 from continuity_server.continuity import Rules
-from continuity_server.echo import Surface, Told
+from continuity_server.echo import Event, Surface, Told
 from continuity_server.errors import Refusal, invalid
-from continuity_server.request import Caller, answer, idempotency_key
+from continuity_server.request import Caller, answer, idempotency_key, json_body
 from continuity_server.settings import DEFAULT_MODEL
 from continuity_server.sse import EventStream
 from continuity_server.turn import Ask, Made, NoSink, Outcome
@@ -24,7 +25,7 @@ class Chat:
         self._rules = rules
 
     async def post(self, request: web.Request) -> web.StreamResponse:
-        ask = self._ask(request, parsed(await request.read()))
+        ask = self._ask(request, await json_body(request, self._rules))
         if ask.stream:
             return await ChatStream(EventStream(request), self._rules, ask).run(self._agent)
         outcome = await self._agent.turn(ask, NoSink())
@@ -35,7 +36,9 @@ class Chat:
         messages = expect(body, "messages", list)
         if not messages:
             raise invalid("messages is missing or empty. Send at least one message.", "messages")
-        checked = [check_message(message, f"messages[{index}]") for index, message in enumerate(messages)]
+        checked = [
+            self._rules.readable(check_message(message, f"messages[{index}]")) for index, message in enumerate(messages)
+        ]
         if not any(message["role"] == "user" for message in checked) and checked[-1]["role"] != "tool":
             raise invalid("messages has no user message. Send one.", "messages")
         model, ident = name_of(body, "model") or DEFAULT_MODEL, self._rules.minted("chatcmpl-")
@@ -50,9 +53,9 @@ class Chat:
             body=body,
             header=caller.session,
             stream=expect(body, "stream", bool, default=False),
-            include_usage=bool(expect(body, "stream_options", dict, {}).get("include_usage")),
+            include_usage=expect(expect(body, "stream_options", dict, {}), "include_usage", bool, default=False),
             tools=check_tools(body),
-            sampling=sampling(body),
+            sampling=sampling(body, self._rules),
             idempotency_key=idempotency_key(request),
             fingerprint=fingerprint(body),
         )
@@ -100,9 +103,12 @@ class ChatStream:
             if not self._stream.opened:
                 raise
             # Settled: after the first event a failure is an event, and then the end.
-            await self._stream.send(refusal.body())
-            await self._stream.done()
+            await self._send_all(self._rules.failed_end([(None, self._rules.error_body(refusal)), None]))
         return self._stream.response
+
+    @property
+    def gone(self) -> bool:
+        return self._stream.gone
 
     async def text(self, told: Told, delta: str) -> None:
         await self._open(told)
@@ -127,12 +133,19 @@ class ChatStream:
             numbered = [{"index": index, **call} for index, call in enumerate(calls)]
             await self._stream.send(self._chunk({"tool_calls": numbered}))
         finish = self._chunk({}, choice["finish_reason"])
-        usage = [(None, {**self._frame, "choices": [], "usage": body["usage"]})] if self._ask.include_usage else []
-        for event in self._rules.stream_end([*self._rules.last_chunks(finish, _session(body)), *usage]):
+        usage = [(None, self._framed([], usage=body["usage"]))] if self._ask.include_usage else []
+        await self._send_all(self._rules.chat_end([*self._rules.last_chunks(finish, _session(body)), *usage]))
+
+    async def _send_all(self, events: Sequence[Event | None]) -> None:
+        for event in events:
             await (self._stream.send(event[1], event[0]) if event is not None else self._stream.done())
 
     def _chunk(self, delta: dict[str, Any], reason: str | None = None) -> dict[str, Any]:
-        return {**self._frame, "choices": [{"index": 0, "delta": delta, "logprobs": None, "finish_reason": reason}]}
+        return self._framed([{"index": 0, "delta": delta, "logprobs": None, "finish_reason": reason}])
+
+    def _framed(self, choices: list[dict[str, Any]], **more: object) -> dict[str, Any]:
+        ident = self._rules.stream_id(str(self._frame["id"]), "chunk")
+        return {**self._frame, "id": ident, "choices": choices, **more}
 
 
 def _session(body: dict[str, Any]) -> dict[str, Any]:

@@ -6,13 +6,13 @@ from typing import Any
 from aiohttp import web
 
 from continuity_server.agent import Agent
-from continuity_server.body import expect, parsed
+from continuity_server.body import expect
 from continuity_server.continuity import Rules
 from continuity_server.echo import Surface
 from continuity_server.errors import Case, Refusal, invalid
 from continuity_server.lineage import COMPRESSION, FORK, Session
 from continuity_server.records import HistoryWrite, Write
-from continuity_server.request import PRINCIPAL, SETTINGS, answer
+from continuity_server.request import PRINCIPAL, SETTINGS, answer, json_body
 from continuity_server.settings import is_loopback
 from continuity_server.store import Fault
 
@@ -42,7 +42,7 @@ class Control:
         known = bool(token) and hmac.compare_digest(token.encode(), sent.encode("utf-8", "surrogateescape"))
         if control is None or not known or not is_loopback(request.remote or ""):
             raise Refusal(Case.NOT_FOUND, "There is nothing under this path.")
-        return answer(await control(request[PRINCIPAL], parsed(await request.read())))
+        return answer(await control(request[PRINCIPAL], await json_body(request, self._rules)))
 
     async def _evict(self, principal: str, body: JSON) -> JSON:
         """As the cache would: the response goes, its slug stays untouched."""

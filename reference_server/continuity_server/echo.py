@@ -1,7 +1,7 @@
 """ECHO: how a client names a session, and how it learns the id. Pure: header fields in, header fields out."""
 
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
@@ -114,10 +114,6 @@ class Echo:
     def last_chunks(self, finish: Mapping[str, Any], session: Mapping[str, Any]) -> list[Event]:
         """COMPRESS-07, ECHO-09: `session` rides on the chunk with the finish_reason; an event of its own breaks clients."""
         return [(None, {**finish, **session})]
-
-    def stream_end(self, events: Sequence[Event]) -> list[Event | None]:
-        """COMPRESS-07, STREAM-02: everything is said before the end marker, which is None here."""
-        return [*events, None]
 
     def final_told(self, before: Told, after: Told, *, streamed: bool) -> Told:  # noqa: ARG002 - the rule is that the turn's end counts
         """COMPRESS-01, -07: the answer whose turn rotated the session tells the new id, a stream at its end."""

@@ -1,6 +1,6 @@
 """The errors of the contract, as data: each case with its status, type and code.
 
-ERROR-01: errors have the status, type and code of this table. It knows neither HTTP libraries nor the store; `app.py` turns a `Refusal` into an
+ERROR: errors have the status, type and code of this table. It knows neither HTTP libraries nor the store; `app.py` turns a `Refusal` into an
 answer, and a stream turns it into its last event.
 """
 
@@ -15,7 +15,7 @@ class Kind:
 
     status: int
     type: str
-    code: str
+    code: str | None
 
 
 class Case(Enum):
@@ -35,6 +35,7 @@ class Case(Enum):
     METHOD_NOT_ALLOWED = Kind(405, "invalid_request_error", "method_not_allowed")
     SESSION_BUSY = Kind(409, "conflict_error", "session_busy")
     TOO_LARGE = Kind(413, "invalid_request_error", "request_too_large")
+    NOT_JSON = Kind(415, "invalid_request_error", "unsupported_media_type")
     KEY_REUSED = Kind(422, "invalid_request_error", "idempotency_key_reused")
     RATE_LIMITED = Kind(429, "server_error", "upstream_error")
     INTERNAL = Kind(500, "server_error", "internal_error")
@@ -52,9 +53,8 @@ class Refusal(Exception):  # noqa: N818 - the spec's word: a request is refused
         self.retry_after = retry_after
         self.session: str | None = None
 
-    def body(self) -> dict[str, Any]:
+    def body(self, kind: Kind) -> dict[str, Any]:
         """ISOLATE-12: the OpenAI envelope. The message is written by us: no trace, path, SQL or key gets in."""
-        kind = self.case.value
         return {"error": {"message": str(self), "type": kind.type, "param": self.param, "code": kind.code}}
 
 

@@ -31,6 +31,7 @@ class Unanswered(Enum):
 
     MODEL_FAILED = "the model failed"
     REFUSED = "the history is unavailable"
+    BUSY = "another turn of the session was running"
 
 
 def is_system(message: Message) -> bool:
@@ -124,7 +125,7 @@ class History:
         return [*base, *made]
 
     def left_behind(self, new: Sequence[Message], why: Unanswered) -> Messages:  # noqa: ARG002 - nothing, whatever the reason
-        """HISTORY-05, -08: a turn that was not answered leaves nothing behind."""
+        """HISTORY-05, -08, CONCUR-01: a turn that was not answered leaves nothing behind."""
         return []
 
     def left_by_degraded(self, turn: Sequence[Message]) -> Messages:  # noqa: ARG002 - nothing, whatever was said

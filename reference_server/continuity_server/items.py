@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from continuity_server.body import check_content, check_tools, expect
+from continuity_server.body import check_content, check_tools, expect, is_one_of
 from continuity_server.derivation import TEXT_PARTS, Message
 from continuity_server.errors import invalid
 from continuity_server.turn import Made
@@ -31,7 +31,7 @@ def _message(item: object, where: str) -> Message:
         return _result(item, where)
     if kind == "function_call":
         return _call(item, where)
-    if kind != "message" or item.get("role") not in _ROLES:
+    if kind != "message" or not is_one_of(item.get("role"), _ROLES):
         raise invalid(f"{where} is no message, function_call or function_call_output.", where)
     check_content(item.get("content"), where)
     if item.get("content") is None:

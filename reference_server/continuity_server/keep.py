@@ -49,7 +49,8 @@ class Keeper:
             write = replace(write, response=(ask.answer_id, body), slug=self._slug(place, write.history.session))
         if ask.idempotency_key is None or not ask.store:
             return self._only(write, self._rules.parts(store=ask.store))
-        replay = Replay(place.chain, ask.idempotency_key, ask.fingerprint, write.history.root, header, body)
+        owner, scope = self._rules.replay_scope(place.owner, place.chain)
+        replay = Replay(owner, scope, ask.idempotency_key, ask.fingerprint, write.history.root, header, body)
         return replace(write, replay=replay)
 
     def ended(self, parent: str, kind: str) -> Ended | None:

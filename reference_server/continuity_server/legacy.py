@@ -59,6 +59,10 @@ class Legacy:
         said = data.get("conversation_history")
         return [message for message in said if _is_message(message)] if isinstance(said, list) else []
 
+    def unreadable_row(self) -> str:
+        """MIGRATE-09: an old row that cannot be read stays as it is, in no session, which is the empty name here."""
+        return ""
+
     def taken_over(self, stored: Sequence[Message], old: Sequence[Message]) -> Messages:
         """MIGRATE-03, -06: the session's own history counts; an old row adds only what goes on from it."""
         return list(old[len(stored) :]) if list(old[: len(stored)]) == list(stored) else []

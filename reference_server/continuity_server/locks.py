@@ -10,8 +10,9 @@ from continuity_server.errors import Case, Refusal
 class Locks:
     """A lock for each name that is in use."""
 
-    def __init__(self, *, reject: bool) -> None:
+    def __init__(self, *, reject: bool, retry_after: int | None) -> None:
         self._reject = reject
+        self._retry_after = retry_after
         self._locks: dict[Hashable, asyncio.Lock] = {}
         self._users: dict[Hashable, int] = {}
 
@@ -20,7 +21,7 @@ class Locks:
         """CONCUR-01, -05: wait for one's turn (serialize), or be told when to come again (reject)."""
         if self._reject and name in self._users:
             message = "Another turn of this session is running. Try again when it is answered."
-            raise Refusal(Case.SESSION_BUSY, message, retry_after=1)
+            raise Refusal(Case.SESSION_BUSY, message, retry_after=self._retry_after)
         lock = self._locks.setdefault(name, asyncio.Lock())
         self._users[name] = self._users.get(name, 0) + 1
         try:

@@ -61,6 +61,7 @@ class Ended:
 class Replay:
     """An answer kept under an Idempotency-Key. `scope` is the chain that the request selected, `root` the one it landed in."""
 
+    owner: str
     scope: str
     key: str
     fingerprint: str

@@ -1,6 +1,5 @@
 """Who is calling, and by which id: what every handler needs of a request, and how it answers."""
 
-import hmac
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -8,6 +7,7 @@ from typing import Any, Final
 
 from aiohttp import web
 
+from continuity_server.body import parsed
 from continuity_server.continuity import Rules
 from continuity_server.errors import Case, Refusal, invalid
 from continuity_server.settings import KEYLESS, Key, Settings
@@ -43,22 +43,22 @@ def fields(request: web.Request) -> Iterable[tuple[str, str]]:
 
 
 def check_may_continue(request: web.Request) -> None:
-    """ISOLATE-02: ids are no passwords. Without keys only a server for one person lets sessions be continued."""
-    settings = request.app[SETTINGS]
-    if not settings.keys and not settings.single_user:
+    """ISOLATE-02: where nobody can prove that a session is theirs, none is continued."""
+    settings, rules = request.app[SETTINGS], request.app[RULES]
+    if not rules.may_continue(keys=bool(settings.keys), single_user=settings.single_user):
         message = "This server has no keys, so nobody can prove that a session is theirs. Configure a key to continue sessions."
         raise Refusal(Case.REQUIRES_KEY, message)
 
 
-def principal_of(request: web.Request, keys: tuple[Key, ...]) -> str:
-    """ISOLATE-01: a missing or wrong key is 401. Every key is compared, in constant time."""
+def principal_of(request: web.Request, keys: tuple[Key, ...], rules: Rules) -> str:
+    """ISOLATE-01: a missing or wrong key is 401. Every key is compared."""
     if not keys:
         return KEYLESS
     scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
-    sent = secret.strip().encode("utf-8", "surrogateescape") if scheme.lower() == "bearer" else b""
-    found = [key.principal for key in keys if hmac.compare_digest(key.secret.encode(), sent)]
+    sent = secret.strip() if scheme.lower() == "bearer" else ""
+    found = [key.principal for key in keys if rules.is_key(key.secret, sent)]
     if not found:
-        raise Refusal(Case.INVALID_KEY, "The API key is missing or wrong. Send a known one as a bearer token.")
+        raise rules.unknown_key(fields(request))
     return found[0]
 
 
@@ -67,6 +67,11 @@ def idempotency_key(request: web.Request) -> str | None:
     if key is not None and len(key) > _LONGEST_KEY:
         raise invalid(f"The Idempotency-Key has more than {_LONGEST_KEY} characters. Send a shorter one.")
     return key or None
+
+
+async def json_body(request: web.Request, rules: Rules) -> dict[str, Any]:
+    """Read the body, which is a JSON object."""
+    return parsed(await request.read(), request.headers.get("Content-Type", ""), rules)
 
 
 def answer(body: dict[str, Any], said: Iterable[tuple[str, str]] = (), status: int = 200) -> web.Response:
@@ -80,4 +85,7 @@ def refused(refusal: Refusal, rules: Rules) -> web.Response:
     said = rules.error_fields(refusal.session)
     if refusal.retry_after is not None:
         said = [*said, ("Retry-After", str(refusal.retry_after))]
-    return answer(refusal.body(), said, refusal.case.value.status)
+    text, content_type = rules.error_text(rules.error_body(refusal))
+    response = web.Response(text=text, status=rules.error_kind(refusal.case).status, content_type=content_type)
+    response.headers.extend(said)
+    return response

@@ -3,6 +3,7 @@
 from continuity_server.continuity import Rules
 from continuity_server.echo import Surface
 from continuity_server.errors import Case, Refusal
+from continuity_server.isolation import Act
 from continuity_server.lineage import Session
 from continuity_server.records import Slug, StoredResponse
 from continuity_server.store import Store, StoreUnreadableError
@@ -100,7 +101,7 @@ class Resolver:
 
     def _previous(self, ask: Ask, previous: str) -> Place:
         """SLUG-07, -13: the newest response continues its session, an older one branches there, an unknown one is 404."""
-        owner = ask.principal
+        owner = self._rules.whose(ask.principal, previous, Act.CONTINUE, lambda: self._store.holder(previous))
         found = self._rules.continued(self._anchor(owner, previous))
         if found is None:
             return self._fresh(owner)

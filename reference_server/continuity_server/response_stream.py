@@ -33,6 +33,10 @@ class ResponseStream:
             await self._fail(refusal)
         return self._stream.response
 
+    @property
+    def gone(self) -> bool:
+        return self._stream.gone
+
     async def text(self, told: Told, delta: str) -> None:
         await self._open(told)
         if not self._sent:
@@ -44,8 +48,8 @@ class ResponseStream:
         if self._stream.opened:
             return
         await self._stream.open(self._rules.answer_fields(told, Surface.RESPONSES, streamed=True))
-        await self._send("response.created", response=self._frame)
-        await self._send("response.in_progress", response=self._frame)
+        for event in ("response.created", "response.in_progress"):
+            await self._send(event, response=self._named(self._frame, event))
 
     async def _begin_message(self) -> None:
         item = {"id": self._message_id, "type": "message", "role": "assistant", "status": "in_progress", "content": []}
@@ -61,7 +65,8 @@ class ResponseStream:
         await self._open(outcome.told)
         for index, item in enumerate(body["output"]):
             await (self._end_message(item) if item["type"] == "message" else self._call(index, item))
-        await self._send("response.completed", response=body)
+        for event in self._rules.response_end(("response.completed", body)):
+            await self._send(event[0], response=self._named(event[1], event[0]))
 
     async def _end_message(self, item: dict[str, Any]) -> None:
         part = item["content"][0]
@@ -86,8 +91,13 @@ class ResponseStream:
 
     async def _fail(self, refusal: Refusal) -> None:
         """Settled: after the first event a failure is `response.failed`."""
-        error = {"code": "server_error", "message": str(refusal)}
-        await self._send("response.failed", response={**self._frame, "status": "failed", "error": error})
+        error = {"code": "server_error", "message": self._rules.error_body(refusal)["error"]["message"]}
+        failed = {**self._frame, "status": "failed", "error": error}
+        for event in self._rules.failed_end([("response.failed", failed)]):
+            await self._send(event[0], response=self._named(event[1], event[0]))
+
+    def _named(self, response: dict[str, Any], event: str) -> dict[str, Any]:
+        return {**response, "id": self._rules.stream_id(str(response["id"]), event)}
 
     @property
     def _message_id(self) -> str:

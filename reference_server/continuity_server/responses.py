@@ -6,12 +6,13 @@ from typing import Any, Final
 from aiohttp import web
 
 from continuity_server.agent import Agent
-from continuity_server.body import expect, fingerprint, name_of, parsed, sampling
+from continuity_server.body import expect, fingerprint, name_of, sampling
 from continuity_server.continuity import Rules
 from continuity_server.echo import Surface
 from continuity_server.errors import Case, Refusal
+from continuity_server.isolation import Act
 from continuity_server.items import messages_of, output_of, tools_of
-from continuity_server.request import PRINCIPAL, Caller, answer, check_may_continue, idempotency_key
+from continuity_server.request import PRINCIPAL, Caller, answer, check_may_continue, idempotency_key, json_body
 from continuity_server.response_stream import ResponseStream
 from continuity_server.settings import DEFAULT_MODEL
 from continuity_server.slugs import Part
@@ -22,6 +23,21 @@ from continuity_server.turn import Ask, Made, NoSink
 _DELETIONS: Final = (
     (Part.MAPPING, "DELETE FROM conversations WHERE owner=? AND response_id=?"),
     (Part.BODY, "UPDATE responses SET data='' WHERE owner=? AND response_id=?"),
+    (Part.ROW, "DELETE FROM responses WHERE owner=? AND response_id=?"),
+    (
+        Part.BRANCHES,
+        (
+            "DELETE FROM messages WHERE owner=?1 AND session IN (SELECT b.id FROM sessions b JOIN responses r "
+            "ON r.owner=b.owner AND r.session=b.parent WHERE b.owner=?1 AND b.kind='branch' AND r.response_id=?2)"
+        ),
+    ),
+    (
+        Part.ANCHORS,
+        (
+            "UPDATE responses SET upto=0 WHERE owner=?1 AND response_id<>?2 "
+            "AND session=(SELECT session FROM responses WHERE owner=?1 AND response_id=?2)"
+        ),
+    ),
     (
         Part.RESPONSE,
         (
@@ -41,7 +57,7 @@ class Responses:
         self._rules = rules
 
     async def post(self, request: web.Request) -> web.StreamResponse:
-        ask = self._ask(request, parsed(await request.read()))
+        ask = self._ask(request, await json_body(request, self._rules))
         if ask.stream:
             frame = response_object(ask, int(time.time()))
             return await ResponseStream(EventStream(request), self._rules, ask, frame).run(self._agent)
@@ -70,7 +86,7 @@ class Responses:
             store=expect(body, "store", bool, default=True),
             stream=expect(body, "stream", bool, default=False),
             tools=tools_of(body),
-            sampling=sampling(body),
+            sampling=sampling(body, self._rules),
             idempotency_key=idempotency_key(request),
             fingerprint=fingerprint(body),
         )
@@ -78,27 +94,29 @@ class Responses:
 
     async def get(self, request: web.Request) -> web.Response:
         """SLUG-15: the stored response. ISOLATE-06: a foreign one is as unknown."""
-        ident, body = self._found(request)
-        await self._agent.store.touch(request[PRINCIPAL], ident)
+        owner, ident, body = self._found(request, Act.READ)
+        await self._agent.store.touch(owner, ident)
         return answer(body)
 
     async def delete(self, request: web.Request) -> web.Response:
         """SLUG-15, -18: that response only; its slug goes on in the same session."""
         self._agent.store.adopt()
-        owner, (ident, _) = request[PRINCIPAL], self._found(request)
+        owner, ident, _ = self._found(request, Act.DELETE)
         parts = self._rules.deleted()
         statements = [statement for part, statement in _DELETIONS if part in parts]
         await self._agent.store.execute(*((statement, (owner, ident)) for statement in statements))
         return answer({"id": ident, "object": "response", "deleted": True})
 
-    def _found(self, request: web.Request) -> tuple[str, dict[str, Any]]:
+    def _found(self, request: web.Request, act: Act) -> tuple[str, str, dict[str, Any]]:
         check_may_continue(request)
-        found = self._agent.store.response(request[PRINCIPAL], request.match_info["id"])
+        store, ident = self._agent.store, request.match_info["id"]
+        owner = self._rules.whose(request[PRINCIPAL], ident, act, lambda: store.holder(ident))
+        found = store.response(owner, ident)
         if found is None or found.body is None:
             raise Refusal(
                 Case.RESPONSE_NOT_FOUND, "There is no response with this id. It was never stored, or it is gone."
             )
-        return found.id, found.body
+        return owner, found.id, found.body
 
 
 def response_object(ask: Ask, created: int, made: Made | None = None) -> dict[str, Any]:

@@ -6,6 +6,8 @@ ones a default or nothing. Such a row has no session; `adopt.py` finds it by tha
 
 from typing import Final
 
+from continuity_server.deletion import Trace
+
 _OLD_SHAPE: Final = """
 CREATE TABLE IF NOT EXISTS responses (
     response_id TEXT,
@@ -69,17 +71,20 @@ CREATE TABLE IF NOT EXISTS replays (
 );
 """
 
-# DELETE-01: the whole compression chain, with its slugs, responses and replays. Forks and branches have roots of their own, and stay.
-DELETE_CHAIN: Final = (
-    "DELETE FROM messages WHERE owner=?1 AND session IN (SELECT id FROM sessions WHERE owner=?1 AND root=?2)",
-    "DELETE FROM conversations WHERE owner=?1 AND session IN (SELECT id FROM sessions WHERE owner=?1 AND root=?2)",
+# DELETE-01: what one session of a deleted chain takes with it. A slug of the old shape is found by its response, so it goes before that.
+ERASE: Final = (
+    (Trace.MESSAGES, "DELETE FROM messages WHERE owner=?1 AND session=?2"),
+    (Trace.SLUGS, "DELETE FROM conversations WHERE owner=?1 AND session=?2"),
     (
-        "DELETE FROM conversations WHERE owner=?1 AND session IS NULL AND response_id IN (SELECT response_id FROM responses"
-        " WHERE owner=?1 AND session IN (SELECT id FROM sessions WHERE owner=?1 AND root=?2))"
+        Trace.SLUGS,
+        (
+            "DELETE FROM conversations WHERE owner=?1 AND session IS NULL AND response_id IN "
+            "(SELECT response_id FROM responses WHERE owner=?1 AND session=?2)"
+        ),
     ),
-    "DELETE FROM responses WHERE owner=?1 AND session IN (SELECT id FROM sessions WHERE owner=?1 AND root=?2)",
-    "DELETE FROM replays WHERE owner=?1 AND (scope=?2 OR root=?2)",
-    "DELETE FROM sessions WHERE owner=?1 AND root=?2",
+    (Trace.RESPONSES, "DELETE FROM responses WHERE owner=?1 AND session=?2"),
+    (Trace.REPLAYS, "DELETE FROM replays WHERE owner=?1 AND (scope=?2 OR root=?2)"),
+    (Trace.SESSION, "DELETE FROM sessions WHERE owner=?1 AND id=?2"),
 )
 
 

@@ -55,7 +55,7 @@ def assemble(settings: Settings, rules: Rules, store: Store, model: Model, works
         loop=ToolLoop(model, rules, workspace),
         compressor=Compressor(model, rules, settings.context),
         keeper=Keeper(store, rules, settings.max_responses),
-        locks=Locks(reject=rules.options.turns == "reject"),
+        locks=Locks(reject=rules.rejects(), retry_after=rules.retry_after()),
     )
 
 

@@ -10,6 +10,7 @@ HEADER: Final = "X-Hermes-Session-Id"
 RELEASE: Final = "1.0"
 DEFAULT_MODEL: Final = "continuity-agent"
 KEYLESS: Final = "single-user"
+LARGEST_BODY: Final = 16 * 1024 * 1024
 
 # The first value is the seeds' contract and the default.
 OPTION_VALUES: Final = {
@@ -63,12 +64,14 @@ class Settings:
     cors: tuple[str, ...] = ()
     max_responses: int = 1000
     context: int = 32_000
+    max_body: int = LARGEST_BODY
+    public: bool = False
     list_defects: bool = False
 
     @property
     def single_user(self) -> bool:
         """ISOLATE-02: a server for one person, who alone can reach it, needs no key and says so."""
-        return not self.keys and is_loopback(self.host)
+        return not self.keys and not self.public and is_loopback(self.host)
 
     @property
     def first_principal(self) -> str:
@@ -101,6 +104,8 @@ def parse(arguments: list[str] | None = None) -> Settings:
         cors=tuple(said.cors),
         max_responses=said.max_responses,
         context=said.context,
+        max_body=said.max_body,
+        public=said.public,
         list_defects=said.defects,
     )
 
@@ -140,6 +145,18 @@ def _parser() -> argparse.ArgumentParser:
         default=32_000,
         metavar="N",
         help="compress above this many tokens (default: %(default)s)",
+    )
+    add(
+        "--max-body",
+        type=_positive,
+        default=LARGEST_BODY,
+        metavar="N",
+        help="bytes of a request (default: %(default)s)",
+    )
+    add(
+        "--public",
+        action="store_true",
+        help="others reach this address too, as behind a proxy: it is for no single user",
     )
     return parser
 

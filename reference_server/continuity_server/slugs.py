@@ -19,6 +19,9 @@ class Part(Enum):
     RESPONSE = "response"
     MAPPING = "mapping"
     BODY = "the response, but for its anchor"
+    ROW = "the response, but for the slug that names it"
+    BRANCHES = "what was said in the branches of its session"
+    ANCHORS = "the anchors of the other responses of its session"
 
 
 class Slugs:

@@ -26,6 +26,10 @@ class EventStream:
         assert self._response is not None, "a stream is opened before it is returned"
         return self._response
 
+    @property
+    def gone(self) -> bool:
+        return self._gone
+
     async def open(self, fields: Fields) -> None:
         """ECHO-03: the header fields go out before the first event."""
         self._request[STREAMING] = True

@@ -8,7 +8,7 @@ import contextlib
 import json
 import logging
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import Any, Final
 
@@ -58,6 +58,7 @@ class Store:
 
     def close(self) -> None:
         self._flush()
+        self._commit()
         self._connection.close()
 
     def adopt(self) -> None:
@@ -77,19 +78,37 @@ class Store:
         rows = self._read(Fault.LINEAGE, "SELECT * FROM sessions WHERE owner=? AND id=?", owner, session)
         return _session(rows[0]) if rows else None
 
-    def sessions(self, owner: str, after: str | None, limit: int) -> list[Session]:
-        """Give a page of an owner's sessions, the newest first."""
+    def sessions(self, owners: Sequence[str], after: str | None, limit: int) -> list[Session]:
+        """Give a page of these owners' sessions, the newest first."""
         query = (
-            "SELECT * FROM sessions WHERE owner=?1 AND rowid<"
-            "coalesce((SELECT rowid FROM sessions WHERE owner=?1 AND id=?2), 1<<62) ORDER BY rowid DESC LIMIT ?3"
+            "WITH theirs AS (SELECT rowid AS place, * FROM sessions WHERE owner IN (SELECT value FROM json_each(?1))) "
+            "SELECT * FROM theirs WHERE place<coalesce((SELECT place FROM theirs WHERE id=?2), 1<<62) "
+            "ORDER BY place DESC LIMIT ?3"
         )
-        return [_session(row) for row in self._read(Fault.LINEAGE, query, owner, after, limit)]
+        return [_session(row[1:]) for row in self._read(Fault.LINEAGE, query, json.dumps(list(owners)), after, limit)]
+
+    def owners(self) -> list[str]:
+        return [row[0] for row in self._read(Fault.LINEAGE, "SELECT DISTINCT owner FROM sessions")]
+
+    def holder(self, ident: str) -> str | None:
+        """Give somebody who has a response or a session of this id."""
+        query = "SELECT owner FROM responses WHERE response_id=?1 UNION ALL SELECT owner FROM sessions WHERE id=?1"
+        rows = self._read(Fault.LINEAGE, query, ident)
+        return rows[0][0] if rows else None
 
     def children(self, owner: str, session: str) -> list[str]:
         rows = self._read(
             Fault.LINEAGE, "SELECT id FROM sessions WHERE owner=? AND parent=? ORDER BY rowid", owner, session
         )
         return [row[0] for row in rows]
+
+    def family(self, owner: str, root: str) -> list[Session]:
+        """Give a chain, the oldest first, and whatever was forked or branched from it."""
+        query = (
+            "SELECT * FROM sessions WHERE owner=?1 AND (root=?2 OR parent IN "
+            "(SELECT id FROM sessions WHERE owner=?1 AND root=?2)) ORDER BY rowid"
+        )
+        return [_session(row) for row in self._read(Fault.LINEAGE, query, owner, root)]
 
     def messages(self, owner: str, line: str, epoch: int, *, after: int = 0, upto: int = _LAST) -> list[Message]:
         query = "SELECT data FROM messages WHERE owner=? AND session=? AND epoch=? AND seq>? AND seq<=? ORDER BY seq"
@@ -138,6 +157,8 @@ class Store:
         """Ask before the model is called: what cannot be stored is better refused than run."""
         if Fault.WRITE in self.faults:
             raise StoreUnwritableError
+        if self._connection.in_transaction:
+            return
         try:
             self._connection.execute("BEGIN IMMEDIATE")
             self._connection.execute("ROLLBACK")
@@ -172,15 +193,21 @@ class Store:
         if not batch:
             return
         try:
-            self._connection.execute("BEGIN IMMEDIATE")
+            if not self._connection.in_transaction:
+                self._connection.execute("BEGIN IMMEDIATE")
             failed = [self._attempt(change) for change, _ in batch]
-            self._connection.execute("COMMIT")
+            if self._rules.commits_at_once():
+                self._commit()
         except sqlite3.Error:
             failed = [True] * len(batch)
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
         for (_, done), bad in zip(batch, failed, strict=True):
             _settle(done, failed=bad)
+
+    def _commit(self) -> None:
+        if self._connection.in_transaction:
+            self._connection.execute("COMMIT")
 
     def _attempt(self, change: Change) -> bool:
         """One change of a batch; a failing one takes no other with it. Says whether it failed."""
@@ -233,5 +260,5 @@ def _response(row: tuple[Any, ...]) -> StoredResponse:
 
 
 def _replay(row: tuple[Any, ...]) -> Replay:
-    _, scope, key, fingerprint, root, header, body = row
-    return Replay(scope, key, fingerprint, root, header, json.loads(body))
+    owner, scope, key, fingerprint, root, header, body = row
+    return Replay(owner, scope, key, fingerprint, root, header, json.loads(body))

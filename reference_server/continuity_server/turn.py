@@ -114,12 +114,18 @@ class Outcome:
 class Sink(Protocol):
     """Where the text of a streamed turn goes while it is made."""
 
+    @property
+    def gone(self) -> bool:
+        """Tell whether the client was seen to have hung up."""
+
     async def text(self, told: Told, delta: str) -> None:
         """Send a piece; the first one opens the stream."""
 
 
 class NoSink:
     """A plain turn: nothing is sent until the answer is whole."""
+
+    gone = False
 
     async def text(self, told: Told, delta: str) -> None:
         pass

@@ -23,6 +23,10 @@ class Viewer:
             return self._checked(self._seen(ask, place, [], degraded=True))
         return self._checked(self._seen(ask, place, stored, degraded=place.lost))
 
+    def new_input(self, ask: Ask) -> Messages:
+        chat = ask.surface is Surface.CHAT
+        return self._rules.new_input(ask.messages) if chat else self._rules.response_input(ask.messages)
+
     def messages(self, view: View) -> Messages:
         return self._rules.paired(self._rules.with_prompts(view.prompts, [*view.before, *view.new]))
 
@@ -40,12 +44,9 @@ class Viewer:
         if place.derived:
             return self._derived(ask, place, stored, degraded=degraded)
         rules, covered = self._rules, place.session.covered if place.session else None
-        prompts = rules.turn_prompts(ask.messages)
-        if ask.surface is Surface.CHAT:
-            before, new = rules.history(stored, ask.messages), rules.new_input(ask.messages)
-        else:
-            before, new = rules.recalled(stored), rules.response_input(ask.messages)
-        return View(stored, before, new, prompts, covered, degraded)
+        chat = ask.surface is Surface.CHAT
+        before = rules.history(stored, ask.messages) if chat else rules.recalled(stored)
+        return View(stored, before, self.new_input(ask), rules.turn_prompts(ask.messages), covered, degraded)
 
     def _derived(self, ask: Ask, place: Place, stored: Messages, *, degraded: bool) -> View:
         rules, covered = self._rules, place.session.covered if place.session else None

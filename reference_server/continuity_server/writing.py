@@ -32,7 +32,7 @@ def apply(connection: sqlite3.Connection, write: Write) -> None:
         _write_response(connection, write, *write.response)
         _evict(connection, write)
     if write.replay is not None:
-        _write_replay(connection, owner, write.replay)
+        _write_replay(connection, write.replay)
 
 
 def append(connection: sqlite3.Connection, line: tuple[str, str], epoch: int, messages: Iterable[Message]) -> list[int]:
@@ -108,6 +108,6 @@ def _evict(connection: sqlite3.Connection, write: Write) -> None:
         connection.executemany("DELETE FROM conversations WHERE owner=? AND response_id=?", gone)
 
 
-def _write_replay(connection: sqlite3.Connection, owner: str, replay: Replay) -> None:
-    names = (owner, replay.scope, replay.key, replay.fingerprint, replay.root, replay.header)
+def _write_replay(connection: sqlite3.Connection, replay: Replay) -> None:
+    names = (replay.owner, replay.scope, replay.key, replay.fingerprint, replay.root, replay.header)
     connection.execute("INSERT OR REPLACE INTO replays VALUES (?,?,?,?,?,?,?)", (*names, json.dumps(replay.body)))

@@ -1,9 +1,46 @@
 """Defects: the same server with one rule broken, one small override each. They are the proof that the checks can fail."""
 
-from continuity_server.defects import compress, derive, echo, env, history, migrate, slug
+from continuity_server.defects import (
+    compress,
+    concur,
+    contract,
+    contract_state,
+    delete,
+    derive,
+    discover,
+    durable,
+    echo,
+    env,
+    error,
+    history,
+    isolate,
+    migrate,
+    slug,
+    stream,
+)
 from continuity_server.defects.registry import DEFECTS, Defect
 
-__all__ = ["DEFECTS", "Defect", "compress", "derive", "echo", "env", "history", "listed", "migrate", "slug"]
+__all__ = [
+    "DEFECTS",
+    "Defect",
+    "compress",
+    "concur",
+    "contract",
+    "contract_state",
+    "delete",
+    "derive",
+    "discover",
+    "durable",
+    "echo",
+    "env",
+    "error",
+    "history",
+    "isolate",
+    "listed",
+    "migrate",
+    "slug",
+    "stream",
+]
 
 
 def listed() -> list[dict[str, object]]:

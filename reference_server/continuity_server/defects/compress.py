@@ -109,11 +109,11 @@ class StreamNeverTellsTip(Rules):
     "stream-tells-tip-after-done", "A chat stream tells the new id only after its end marker, where nobody reads on."
 )
 class StreamTellsTipAfterDone(Rules):
-    def stream_end(self, events: Sequence[Event]) -> list[Event | None]:
+    def chat_end(self, events: Sequence[Event]) -> list[Event | None]:
         late: list[Event] = [(None, {**chunk, "choices": []}) for _, chunk in events if _rotated(chunk)]
         bare = [(name, {**chunk, "session": None} if _rotated(chunk) else chunk) for name, chunk in events]
         quiet = [(name, {key: said for key, said in chunk.items() if said is not None}) for name, chunk in bare]
-        return [*quiet, None, *late] if late else super().stream_end(events)
+        return [*quiet, None, *late] if late else super().chat_end(events)
 
 
 @defect(

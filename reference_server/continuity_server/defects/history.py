@@ -22,6 +22,18 @@ class BodyHistoryMerged(Rules):
         return [*stored, *body[: self.turn_start(body)]]
 
 
+@defect(
+    "body-history-flattened",
+    "Earlier messages of the body are written into the new user message, on top of the stored history.",
+    "openclaw 2026.9.6",
+)
+class BodyHistoryFlattened(Rules):
+    def new_input(self, messages: Sequence[Message]) -> Messages:
+        new = super().new_input(messages)
+        earlier = [f"{message['role']}: {message['content']}" for message in messages if message not in new]
+        return [{**message, "content": "\n".join([*earlier, str(message["content"])])} for message in new]
+
+
 @defect("body-history-wins", "Where the body has earlier messages, they replace the stored history.")
 class BodyHistoryWins(Rules):
     def history(self, stored: Sequence[Message], body: Sequence[Message]) -> Messages:
@@ -165,6 +177,12 @@ class UnstoredTurnAcknowledged(Rules):
 class SystemPromptDropped(Rules):
     def turn_prompts(self, messages: Sequence[Message]) -> Messages:  # noqa: ARG002 - that is the defect
         return []
+
+
+@defect("developer-message-dropped", "A developer message does not reach the model.", "hermes-agent 0.19.0")
+class DeveloperMessageDropped(Rules):
+    def turn_prompts(self, messages: Sequence[Message]) -> Messages:
+        return [message for message in super().turn_prompts(messages) if message["role"] != "developer"]
 
 
 @defect("system-prompt-twice", "A system prompt sent with the header reaches the model twice.")

@@ -94,3 +94,9 @@ class MigrationNotAtomic(Rules):
         for step in steps:
             yield [step]
             time.sleep(_PAUSE_SECONDS)  # as on a slow disk, so that there is a between
+
+
+@defect("migration-dies-of-unreadable-row", "An old row that is no JSON ends the upgrade, and the server with it.")
+class MigrationDiesOfUnreadableRow(Rules):
+    def unreadable_row(self) -> str:
+        raise ValueError("an old row is no JSON")

@@ -107,6 +107,19 @@ class SlugStuckOnFirstResponse(Rules):
         return list(stored[: users[1]]) if len(users) > 1 else list(stored)
 
 
+@defect(
+    "slug-history-doubles",
+    "A slug's turn stores all that came before it once more: the history doubles with every turn, under the right id.",
+    "hermes-agent 0.19.0",
+)
+class SlugHistoryDoubles(Rules):
+    def slug_history(self, stored: Sequence[Message], *, response_gone: bool) -> Messages:  # noqa: ARG002 - that is the defect
+        doubled: Messages = []
+        for message in stored:
+            doubled = [*doubled, *doubled, message] if message["role"] == "user" else [*doubled, message]
+        return doubled
+
+
 @defect("slug-stays-on-parent", "A slug whose session rotated goes on in the parent.", "hermes-agent#16938")
 class SlugStaysOnParent(Rules):
     def slug_follows(self, before: str, after: str) -> str:  # noqa: ARG002 - that is the defect
@@ -197,6 +210,16 @@ class DeletedResponseContinues(Rules):
 class DeleteRemovesSlug(Rules):
     def deleted(self) -> frozenset[Part]:
         return super().deleted() | {Part.MAPPING}
+
+
+@defect(
+    "slug-lost-on-response-delete",
+    "A slug names the response that was deleted, and is 404 for good.",
+    "hermes-agent 0.13.0",
+)
+class SlugLostOnResponseDelete(SlugLostOnEviction):
+    def deleted(self) -> frozenset[Part]:
+        return frozenset({Part.ROW})
 
 
 @defect("slugs-not-bound-to-principal", "The same slug of two principals is one conversation.")

@@ -1,0 +1,70 @@
+"""Defects of DELETE: what is still there after a session was deleted, and what went that was another's."""
+
+from collections.abc import Iterable
+
+from continuity_server.continuity import Rules
+from continuity_server.defects.registry import defect
+from continuity_server.deletion import Trace
+from continuity_server.lineage import Session
+
+
+@defect(
+    "delete-leaves-messages",
+    "A deleted session is unknown until somebody sends its id again, and then it remembers everything.",
+)
+class DeleteLeavesMessages(Rules):
+    def erased(self) -> frozenset[Trace]:
+        return super().erased() - {Trace.MESSAGES}
+
+
+@defect("delete-leaves-slugs", "The slugs of a deleted session go on in it.")
+class DeleteLeavesSlugs(Rules):
+    def erased(self) -> frozenset[Trace]:
+        return super().erased() - {Trace.SLUGS}
+
+
+@defect("delete-leaves-responses", "The responses of a deleted session can still be read.")
+class DeleteLeavesResponses(Rules):
+    def erased(self) -> frozenset[Trace]:
+        return super().erased() - {Trace.RESPONSES}
+
+
+@defect("delete-leaves-replays", "An Idempotency-Key gives back the answer of a session that was deleted.")
+class DeleteLeavesReplays(Rules):
+    def erased(self) -> frozenset[Trace]:
+        return super().erased() - {Trace.REPLAYS}
+
+
+@defect(
+    "delete-leaves-session",
+    "DELETE of a session answers that it is gone, and leaves it there without its messages.",
+)
+class DeleteLeavesSession(Rules):
+    def erased(self) -> frozenset[Trace]:
+        return super().erased() - {Trace.SESSION}
+
+
+@defect(
+    "delete-leaves-ancestors",
+    "Of a compressed session only what it went on as is deleted: the ids of before still show all that was said.",
+)
+class DeleteLeavesAncestors(Rules):
+    def deleted_with(self, named: Session, family: Iterable[Session]) -> list[str]:
+        chain = super().deleted_with(named, family)
+        return chain[chain.index(named.id) :]
+
+
+@defect(
+    "delete-leaves-children",
+    "Of a compressed session only what came before is deleted: the summary lives on under the newer ids.",
+)
+class DeleteLeavesChildren(Rules):
+    def deleted_with(self, named: Session, family: Iterable[Session]) -> list[str]:
+        chain = super().deleted_with(named, family)
+        return chain[: chain.index(named.id) + 1]
+
+
+@defect("delete-takes-branches", "DELETE of a session takes along what was branched from it.")
+class DeleteTakesBranches(Rules):
+    def deleted_with(self, named: Session, family: Iterable[Session]) -> list[str]:  # noqa: ARG002 - that is the defect
+        return [session.id for session in family]
