@@ -6,46 +6,60 @@ proves nothing. No matching answer is *not tested*.
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Final
 
-from continuity_conformance.evidence import Redactor
 from continuity_conformance.judge import Judge, is_status
-from continuity_conformance.outcome import Played, Scene, fewest, outcome
+from continuity_conformance.outcome import Ending, Played, Scene, ending, evidence
+from continuity_conformance.redaction import Redactor
 from continuity_conformance.stage import Exchange
 from continuity_conformance.verdicts import Evidence, Verdict
 from continuity_spec import Always, Requirement
+
+_SHOWN: Final = 20
+"""Of the answers that refute an entry so many are shown: where every answer of a run does, one would do."""
 
 
 async def judge_always(
     requirement: Requirement, played: Sequence[Played], redactor: Redactor, target: str
 ) -> list[Evidence]:
-    """The evidence for an `always` entry, from everything that was played."""
+    """The evidence for an `always` entry, from everything that was played: what refutes it, or one answer that proves it."""
     always = requirement.always
     assert always is not None
-    found: list[Evidence] = []
-    for one in played:
-        scene = Scene(requirement, one.evidence.scenario, "", target, redactor)
-        found += [
-            await _judge(scene, always, one, exchange)
-            for exchange in one.dialogue.exchanges
-            if _matches(always, exchange)
-        ]
-    proven = [one for one in found if one.outcome is not Verdict.NOT_TESTED]
-    nothing = Evidence("", "", Verdict.NOT_TESTED, "no answer of a scenario that passed is of this kind")
-    return fewest(proven) or [nothing]
+    judged = [
+        (one, exchange, ended)
+        for one in played
+        for exchange in one.dialogue.exchanges
+        if _matches(always, exchange) and _counts(one, ended := await _judge(always, one, exchange))
+    ]
+    bad = [each for each in judged if each[2].verdict is not Verdict.PASS][:_SHOWN]
+    good = [each for each in judged if each[2].verdict is Verdict.PASS][:1]
+    shown = [
+        evidence(Scene(requirement, one.evidence.scenario, "", target, redactor), ended, [exchange])
+        for one, exchange, ended in (*bad, *good)
+    ]
+    return shown or [Evidence("", "", Verdict.NOT_TESTED, "no answer of a scenario that passed is of this kind")]
 
 
-async def _judge(scene: Scene, always: Always, played: Played, exchange: Exchange) -> Evidence:
+async def _judge(always: Always, played: Played, exchange: Exchange) -> Ending:
     dialogue = played.dialogue
     noted, dialogue.untested = dialogue.untested, []
     step = replace(exchange.step, expect={"status": always.answered, **always.expect}, at_once=1)
-    shown = await outcome(scene, dialogue, Judge(dialogue, step, exchange.number, [exchange]).judge(), exchange)
+    ended = await ending(dialogue, Judge(dialogue, step, exchange.number, [exchange]).judge())
     dialogue.untested = noted
-    proves = shown.outcome is Verdict.FAIL or played.evidence.outcome is Verdict.PASS
-    return shown if proves else replace(shown, outcome=Verdict.NOT_TESTED)
+    return ended
+
+
+def _counts(played: Played, ended: Ending) -> bool:
+    return ended.verdict is Verdict.FAIL or (
+        ended.verdict is not Verdict.NOT_TESTED and played.evidence.outcome is Verdict.PASS
+    )
 
 
 def _matches(always: Always, exchange: Exchange) -> bool:
+    """An answer that broke off where the step expected anything, because of a kill of our own, is no answer."""
+    if exchange.answer.error and exchange.step.expect.get("status") == "any":
+        return False
     answered = always.answered if isinstance(always.answered, list | tuple) else [always.answered]
     streamed = always.streamed is None or always.streamed == exchange.answer.streamed
-    status = exchange.answer.status
+    status = exchange.answer.outcome
     return exchange.verb in always.after and streamed and status > 0 and any(is_status(status, one) for one in answered)

@@ -6,7 +6,8 @@ from continuity_conformance.stage import Stage
 from continuity_conformance.verdicts import Verdict
 from continuity_spec import Scenario
 
-_WITHOUT_KEYS = frozenset({"alice", "nobody", "stranger"})
+_WITHOUT_A_KEY = frozenset({"nobody", "stranger"})
+_NO_SECOND_KEY = _WITHOUT_A_KEY | {"alice"}
 
 
 def hindrance(stage: Stage, scenario: Scenario) -> tuple[Verdict, str] | None:
@@ -24,7 +25,9 @@ def _hindrances(stage: Stage, scenario: Scenario) -> Iterator[tuple[Verdict, str
         yield Verdict.NOT_APPLICABLE, f"the target does not offer {', '.join(missing)}"
     if "tenants" in scenario.needs and target.single_user:
         yield Verdict.NOT_APPLICABLE, "the target is for a single user"
-    if unknown := sorted(scenario.principals - _WITHOUT_KEYS - set(target.profile.principals)):
+    if scenario.principals & _WITHOUT_A_KEY and not target.profile.principals:
+        yield Verdict.NOT_APPLICABLE, "the target has no keys"
+    if unknown := sorted(scenario.principals - _NO_SECOND_KEY - set(target.profile.principals)):
         yield Verdict.NOT_TESTED, f"no key of a second principal: add {unknown[0]} to `principals` of the profile"
     if lacking := sorted(scenario.controls - stage.controls.available):
         yield Verdict.NOT_TESTED, f"no control to {', '.join(lacking)}"

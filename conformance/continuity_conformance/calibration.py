@@ -11,6 +11,7 @@ from typing import Any, Final
 from continuity_conformance.dialogue import Dialogue
 from continuity_conformance.errors import UsageError
 from continuity_conformance.failure import Unmet
+from continuity_conformance.judge import Judge
 from continuity_conformance.marks import answer_mark
 from continuity_conformance.names import Names
 from continuity_conformance.profile import DEFAULT_HEADER, DEFAULT_OPTIONS, Profile
@@ -34,7 +35,7 @@ def assumed(profile: Profile) -> Target:
         profile.offers or frozenset(),
         "nothing",
         has_api=bool(profile.token),
-        single_user=False,
+        single_user=profile.single_user,
     )
 
 
@@ -50,7 +51,10 @@ async def calibrate(stage: Stage) -> Dialogue:
         offers = frozenset(claims["offers"]) if isinstance(claims.get("offers"), list) else await _tried(stage)
     if len(stage.target.profile.principals) > 1:
         offers |= {"tenants"}
-    stage.target = replace(stage.target, observed=observed, offers=offers)
+    profile = stage.target.profile
+    declares = bool(claims) or bool(profile.options) or profile.offers is not None
+    stage.target = replace(stage.target, observed=observed, offers=offers, declares=declares)
+    await _remembered(dialogue)
     return dialogue
 
 
@@ -69,7 +73,8 @@ def _informed(target: Target, claims: Mapping[str, Any]) -> Target:
     )
     header = target.profile.header or (claims["header"] if isinstance(claims.get("header"), str) else target.header)
     options = {**DEFAULT_OPTIONS, **known, **target.profile.options}
-    return replace(target, header=header, options=options, single_user=claims.get("single_user") is True)
+    single_user = target.profile.single_user or claims.get("single_user") is True
+    return replace(target, header=header, options=options, single_user=single_user)
 
 
 async def _first_turn(dialogue: Dialogue) -> None:
@@ -80,6 +85,16 @@ async def _first_turn(dialogue: Dialogue) -> None:
     except Unmet:
         _explain_refusal(dialogue.exchanges[0])
         dialogue.untested.append("the calibration turns did not succeed")
+
+
+async def _remembered(dialogue: Dialogue) -> None:
+    """The calibration turns prove something about single answers only where they are a conversation: an id can be told back by anybody."""
+    last = dialogue.exchanges[-1]
+    step = replace(last.step, expect={"sees": ["calibration", "again"]})
+    try:
+        await Judge(dialogue, step, last.number, [last]).judge()
+    except Unmet:
+        dialogue.untested.append("the second calibration turn does not see the first")
 
 
 def _explain_refusal(exchange: Exchange) -> None:

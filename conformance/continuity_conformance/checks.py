@@ -6,16 +6,30 @@ A check plays on a dialogue like a scenario does. An entry names it: `check: hea
 import asyncio
 import importlib
 import sqlite3
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from types import ModuleType
 from typing import TYPE_CHECKING, Final
 
+from continuity_conformance import error_checks, isolation_checks, stream_checks  # noqa: F401 - they register their checks
+from continuity_conformance.claims import must_be_true
 from continuity_conformance.dialogue import Dialogue
 from continuity_conformance.failure import Unmet
+from continuity_conformance.fuzz import checks as fuzz_checks  # noqa: F401 - likewise
 from continuity_conformance.interventions import made_step
+from continuity_conformance.kills import Talker, kill_under_load
 from continuity_conformance.legacy import write_to
 from continuity_conformance.marks import user_text
+from continuity_conformance.registry import (
+    CHECKS,
+    CONCLUDING,
+    COSTLY,
+    DISTURBING,
+    SEEDED,
+    check,
+    concluding,
+    disturbing,
+)
 from continuity_conformance.transport import USER_AGENT
 from continuity_spec import Requirement
 
@@ -23,27 +37,15 @@ if TYPE_CHECKING:
     from openai import AsyncOpenAI
     from openai.types.chat import ChatCompletionUserMessageParam
 
-Check = Callable[[Dialogue], Awaitable[None]]
-CHECKS: Final[dict[str, Check]] = {}
-DISTURBING: Final[set[str]] = set()
-"""The checks that others on the same server would notice."""
+__all__ = ["CHECKS", "CONCLUDING", "COSTLY", "DISTURBING", "SEEDED", "disturbs", "load_client", "uses_client"]
+
 _STEP: Final = "the openai client"
 _CLIENT_TURNS: Final = 4
 _MANY_ROWS: Final = 1000
+_KILLS: Final = 3
+_TALKERS: Final = 4
 _KILL_AFTER: Final = (0.3, 0.4, 0.8, 1.0)
 """Times the time that a start takes without a migration: before it, in it, and after it."""
-
-
-def check(function: Check) -> Check:
-    """Register a check under its name."""
-    CHECKS[function.__name__] = function
-    return function
-
-
-def disturbing(function: Check) -> Check:
-    """Mark a check that stops or restarts the server: it plays alone."""
-    DISTURBING.add(function.__name__)
-    return function
 
 
 def disturbs(requirement: Requirement) -> bool:
@@ -170,6 +172,25 @@ async def migration_killed(dialogue: Dialogue) -> None:
         for k in (0, _MANY_ROWS // 2, _MANY_ROWS - 1):
             expected = {"session": f"$s-{k}", "sees": ["red", f"blue {kill_after}"]}
             await dialogue.do("respond", expected, conversation=f"$slug-{k}", say=f"blue {kill_after}")
+
+
+@disturbing
+@check
+async def killed_under_load(dialogue: Dialogue) -> None:
+    """DURABLE-04: many kills in a row under load; then everything that was acknowledged is looked for in what the model sees."""
+    sessions = [Talker(dialogue, "chat", {"session": f"$id-{k}"}, f"$id-{k}") for k in range(_TALKERS)]
+    slugs = [Talker(dialogue, "respond", {"conversation": f"$slug-{k}"}, f"$s-{k}") for k in range(_TALKERS)]
+    talkers = [*sessions, *(slugs if "responses" in dialogue.stage.target.offers else [])]
+    await kill_under_load(dialogue, talkers, _KILLS)
+    await asyncio.gather(*(talker.check() for talker in talkers))
+    await asyncio.gather(*(talker.check() for talker in talkers))
+
+
+@concluding
+@check
+async def claims_are_true(dialogue: Dialogue) -> None:
+    """DISCOVER-02: what the target says of itself is what the other requirements have shown."""
+    await must_be_true(dialogue)
 
 
 @contextmanager

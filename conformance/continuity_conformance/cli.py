@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from typing import Final, cast
 
-from continuity_conformance.commands import check, others, single, spec
+from continuity_conformance.commands import baseline, check, defects, fuzz, others, reports, single, spec
 from continuity_conformance.errors import ContinuityError
 from continuity_spec import SpecError
 
@@ -24,6 +24,7 @@ to get going:
   continuity check                            the bundled server, from start to verdict
   continuity check http://127.0.0.1:8080      a server that is already running
   continuity run DERIVE-04 --target URL       one requirement, with all that was said
+  continuity fuzz --minutes 10                requests and sequences that nobody thought of
   continuity spec show DERIVE-04              what it demands, and why
 
 exit codes:
@@ -81,6 +82,21 @@ def build_parser() -> argparse.ArgumentParser:
 _COMMANDS: Final[tuple[tuple[str, str, Callable[[argparse.ArgumentParser], None], Command], ...]] = (
     ("check", "check a target against the whole release", check.add_arguments, check.check),
     ("run", "run single requirements, with the whole transcript", single.add_arguments, single.run),
+    ("fuzz", "search with requests and sequences that nobody thought of", fuzz.add_arguments, fuzz.fuzz),
+    (
+        "baseline",
+        "write a first file of known failures from the results of a run",
+        baseline.add_arguments,
+        baseline.baseline,
+    ),
+    ("report", "make every format of a report again from results.json", reports.report_arguments, reports.report),
+    (
+        "checklist",
+        "print what to build and to ask, ticked from results",
+        reports.checklist_arguments,
+        reports.checklist,
+    ),
+    ("compare", "lay runs side by side, and tell what broke", reports.compare_arguments, reports.compare),
     ("spec", "list, show or lint the requirements", spec.add_arguments, spec.spec),
     (
         "serve",
@@ -91,8 +107,8 @@ _COMMANDS: Final[tuple[tuple[str, str, Callable[[argparse.ArgumentParser], None]
     ("model", "start the probe model alone", others.model_arguments, others.model),
     (
         "defects",
-        "list the defects that the bundled server can be started with",
-        others.defects_arguments,
-        others.defects,
+        "tell what the bundled server can be broken by, and what fails then",
+        defects.add_arguments,
+        defects.command,
     ),
 )

@@ -18,7 +18,11 @@ _API: Final = "/conformance/v1"
 _API_CONTROLS: Final = frozenset(
     {"evict", "compress", "break_store", "control:compress", "control:fork", "control:link", "control:lineage"}
 )
-_FAULTS: Final[Mapping[str, tuple[str, ...]]] = {"reads": ("read",), "writes": ("write",), "all": ("read", "write")}
+_FAULTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "reads": ("read",),
+    "writes": ("write",),
+    "all": ("read", "write", "lineage"),
+}
 
 
 class Controls:
@@ -40,6 +44,10 @@ class Controls:
         pressure = {"evict-by-pressure"} if profile.limits.responses else set()
         api = _API_CONTROLS if self._has_api else frozenset()
         return frozenset(process | old | pressure | set(profile.http_controls) | api)
+
+    def sharing(self, shared: SharedRestarts) -> "Controls":
+        """The same controls, with restarts that are shared."""
+        return Controls(self._server, self._transport, has_api=self._has_api, shared=shared)
 
     async def legacy(self, rows: Sequence[OldRow], servers: int = 1) -> None:
         """Start on an old database with these rows."""

@@ -26,6 +26,16 @@ from continuity_spec import Step
 _TURNS: Final = frozenset({"chat", "respond"})
 _BUSY: Final = 409
 _BUSY_WAIT: Final = 0.05
+_FIRST_PIECE_WAIT: Final = 1.0
+"""A target that passes pieces on has sent its first event by then; one that does not is hung up on when it is done."""
+
+_SCRIPTS: Final = {
+    "fails": Script(fails=True),
+    "rate limited": Script(limited=True),
+    "breaks off": Script(breaks_off=True),
+    "summary fails": Script(summary_fails=True),
+    "calls client": Script(tool=CLIENT_TOOL, arguments='{"word": "red"}'),
+}
 
 
 class Dialogue:
@@ -60,6 +70,11 @@ class Dialogue:
         before = await self.interventions.compress(self._session_of(step), step)
         yield
         await self.interventions.verify_compression(before)
+
+    def move_to(self, stage: Stage) -> None:
+        """For a Python check: go on at another server."""
+        self.stage = stage
+        self.interventions = Interventions(stage, self.names, self.speech)
 
     async def do(self, verb: str, expect: Mapping[str, object] | None = None, **params: object) -> Exchange:
         """One turn or request of a Python check, in the words of the vocabulary."""
@@ -129,7 +144,7 @@ class Dialogue:
         request = turn_request(self.stage, self.names, step, content)
         waits = alone and self.stage.target.options["turns"] == "reject" and step.expect.get("status") != _BUSY
         deadline = time.monotonic() + self.stage.target.profile.limits.turn_seconds
-        exchange = await self._exchange(step, number, request, label)
+        exchange = await (self._hung_up if request.hang_up else self._exchange)(step, number, request, label)
         while waits and exchange.answer.status == _BUSY and time.monotonic() < deadline:
             await asyncio.sleep(_BUSY_WAIT)
             exchange = await self._exchange(step, number, request, label)
@@ -140,12 +155,33 @@ class Dialogue:
             await self._tell_probe(step.params["model"], label, Script())
         return exchange
 
+    async def _hung_up(self, step: Step, number: str, request: Any, label: str) -> Exchange:
+        """The client is gone after the first event, while the model is still in the middle of its answer."""
+        if self.stage.target.observed != "probe":
+            return await self._exchange(step, number, request, label)
+        probe, mark = observer(self.stage), self.speech.mark(label)
+        await probe.script(mark, Script(pauses=True))
+        turn = asyncio.create_task(self._exchange(step, number, request, label))
+        arrived = asyncio.create_task(_arrival(probe, mark))
+        try:
+            await asyncio.wait({turn, arrived}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({turn}, timeout=_FIRST_PIECE_WAIT)
+        finally:
+            arrived.cancel()
+            await probe.release(mark)
+            exchange = await turn
+        await probe.script(mark, Script())
+        return exchange
+
     async def _exchange(self, step: Step, number: str, request: Any, label: str) -> Exchange:
         at = time.monotonic() - self._started
         answer = await self.stage.transport.send(request)
         reading = read(step.verb, answer, hung_up=request.hang_up) if answer.accepted and step.verb in _TURNS else None
         mark = self.speech.mark(label) if label else ""
-        exchange = Exchange(step, number, step.verb, principal_of(step), request, answer, at, label, mark, reading)
+        broken = frozenset(self.stage.server.broken)
+        exchange = Exchange(
+            step, number, step.verb, principal_of(step), request, answer, at, label, mark, reading, broken=broken
+        )
         self.exchanges.append(exchange)
         if label and reading is not None:
             self.speech.answered(label, reading)
@@ -181,12 +217,8 @@ class Dialogue:
     def _as_script(self, model: object) -> Script:
         profile = self.stage.target.profile
         match model:
-            case "fails":
-                return Script(fails=True)
-            case "summary fails":
-                return Script(summary_fails=True)
-            case "calls client":
-                return Script(tool=CLIENT_TOOL, arguments='{"word": "red"}')
+            case str():
+                return _SCRIPTS[model]
             case {"writes": note} if profile.writes:
                 return self._tool_script(profile.writes.name, profile.writes.arguments, note)
             case {"reads": note} if profile.reads:
@@ -202,19 +234,30 @@ class Dialogue:
         if exchange.view is None:
             exchange.view = await find_view(self.stage, exchange)
             exchange.seen = tuple(turns(exchange.view, self.speech.label, failed=frozenset(self.failed_marks)))
+            exchange.summarised = tuple(sorted(self.speech.label(mark) for mark in exchange.view.summarised))
         return exchange.view
 
     async def times_asked(self, label: str) -> int:
         return await times_asked(self.stage, self.speech.mark(label))
 
     def _session_of(self, step: Step) -> str:
-        """The session that a turn goes to: the one it names, or the one that the target told last."""
+        """The session that a turn goes to: the one it names, else the one that the target told last for its slug or response, or at all."""
         if "session" in step.params:
             return self.names.text(step.params["session"], "session", principal_of(step))
-        told = [value for past in reversed(self.exchanges) for value in past.answer.fields(self.stage.target.header)]
+        past = [*reversed(self.exchanges)]
+        past = [exchange for exchange in past if self._goes_on_from(step, exchange)] or past
+        told = [value for exchange in past for value in exchange.answer.fields(self.stage.target.header)]
         if not told:
             raise Untested("the session to compress is not known: the target tells none")
         return told[0]
+
+    def _goes_on_from(self, step: Step, exchange: Exchange) -> bool:
+        """Whether a turn names the slug of an earlier one, or its response."""
+        slug, previous = step.params.get("conversation"), step.params.get("previous_response_id")
+        if exchange.principal != principal_of(step) or exchange.reading is None:
+            return False
+        same_slug = slug is not None and exchange.step.params.get("conversation") == slug
+        return same_slug or (previous is not None and self.names.known(str(previous)) == exchange.reading.id)
 
 
 async def _arrival(probe: Observer, mark: str) -> None:

@@ -1,43 +1,25 @@
-"""Evidence: exchanges as results.json keeps them, with secrets redacted and long bodies cut, and the text of a failure."""
+"""Evidence: exchanges as results.json keeps them, redacted and cut, and the text of a failure."""
 
-import json
-import shlex
+import string
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+from urllib.parse import quote
 
+from continuity_conformance.answers import Reading
+from continuity_conformance.curl import one_request
 from continuity_conformance.failure import Unmet
+from continuity_conformance.redaction import BODY_KEPT, Redactor
 from continuity_conformance.stage import Exchange
 from continuity_conformance.transcript import exchange_lines
 from continuity_conformance.transport import Answer, Request
 from continuity_spec import Requirement
 
-_BODY_KEPT: Final = 4000
+_TEXT_KEPT: Final = 400
 _WIDTH: Final = 100
-_HIDDEN: Final = "***"
-_SECRET_HEADERS: Final = frozenset(
-    {"authorization", "cookie", "set-cookie", "proxy-authorization", "x-api-key", "x-conformance-token"}
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Redactor:
-    """Takes the secrets of a run out of any text."""
-
-    secrets: tuple[str, ...]
-
-    def text(self, text: str) -> str:
-        for secret in self.secrets:
-            text = text.replace(secret, _HIDDEN)
-        return text.encode("utf-8", "backslashreplace").decode()
-
-    def headers(self, headers: Sequence[tuple[str, str]]) -> list[list[str]]:
-        return [[name, _HIDDEN if name.lower() in _SECRET_HEADERS else self.body(value)] for name, value in headers]
-
-    def body(self, text: str) -> str:
-        text = self.text(text)
-        return text if len(text) <= _BODY_KEPT else f"{text[:_BODY_KEPT]}… ({len(text) - _BODY_KEPT} more characters)"
+_SAFE: Final = string.printable[:95].replace("%", "")
+"""What stands for itself where bytes are written as a text: ASCII that can be seen, and blanks."""
+_TOLD_AT_MOST: Final = 24
 
 
 def as_evidence(exchange: Exchange, redactor: Redactor) -> dict[str, object]:
@@ -46,21 +28,56 @@ def as_evidence(exchange: Exchange, redactor: Redactor) -> dict[str, object]:
         "at": round(exchange.at, 3),
         "seconds": round(exchange.answer.seconds, 3),
         "step": exchange.number,
+        "does": redactor.body(exchange.step.text),
+        "principal": exchange.principal,
+        "label": redactor.text(exchange.label),
         "request": _request(exchange.request, redactor),
         "answer": _answer(exchange.answer, redactor) if exchange.answer.status else None,
-        "error": redactor.text(exchange.answer.error),
-        "seen": list(exchange.seen) if exchange.seen is not None else None,
+        "error": redactor.body(exchange.answer.error),
+        "told": _told(exchange.reading, redactor) if exchange.reading is not None else None,
+        "seen": [redactor.body(each) for each in exchange.seen] if exchange.seen is not None else None,
+        "summarised": [redactor.text(label) for label in exchange.summarised],
+    }
+
+
+def _told(reading: Reading, redactor: Redactor) -> dict[str, object]:
+    """What the answer to a turn says, plain or streamed, without its wrapping."""
+    session = reading.session.get("id") if reading.session is not None else None
+    return {
+        "response": redactor.text(reading.id or ""),
+        "session": redactor.text(session) if isinstance(session, str) else "",
+        "text": redactor.text(reading.text)[:_TEXT_KEPT],
     }
 
 
 def _request(request: Request, redactor: Redactor) -> dict[str, object]:
-    body = "" if request.body is None else json.dumps(request.body, ensure_ascii=False)
+    text = (request.data or b"").decode("utf-8", "backslashreplace")
+    made_of = _made_of(request, redactor)
     return {
         "method": request.method,
-        "url": redactor.text(request.url),
-        "headers": redactor.headers(request.headers),
-        "body": redactor.body(body),
+        "url": redactor.body(request.url),
+        "headers": redactor.headers(tuple(request.fields.items())),
+        "body": redactor.body(text),
+        **({"made_of": made_of} if made_of else {}),
+        **({"key_as": redactor.text(request.key_as)} if request.key_as else {}),
     }
+
+
+def _made_of(request: Request, redactor: Redactor) -> list[list[object]]:
+    """What a body is made of that no text shows as it is: because it is too long, is no UTF-8, or has control characters in it."""
+    parts = [(text.encode(), times) for text, times in request.made_of]
+    if not parts and isinstance(request.body, bytes) and len(request.body) <= BODY_KEPT and not _is_plain(request.body):
+        parts = [(request.body, 1)]
+    # A body with a secret in it is none that can be shown.
+    secret = any(redactor.hides(part.decode("utf-8", "surrogateescape")) for part, _ in parts)
+    return [] if secret else [[quote(part, safe=_SAFE), times] for part, times in parts]
+
+
+def _is_plain(body: bytes) -> bool:
+    try:
+        return body.decode().isprintable()
+    except UnicodeDecodeError:
+        return False
 
 
 def _answer(answer: Answer, redactor: Redactor) -> dict[str, object]:
@@ -68,11 +85,12 @@ def _answer(answer: Answer, redactor: Redactor) -> dict[str, object]:
 
 
 def failure_text(
-    requirement: Requirement, scenario: str, unmet: Unmet, exchanges: Sequence[Mapping[str, Any]], target: str
+    requirement: Requirement, scenario: str, unmet: Unmet, exchanges: Sequence[Mapping[str, Any]], again: str
 ) -> str:
     """A failure as people read it: requirement, step, expected, actual, the dialogue, why it matters, how to run it again."""
     head = f"{requirement.id} ({requirement.level}) is not met: {requirement.text}"
     why = f"Why it matters: {requirement.why}"
+    left_out = len(exchanges) - _TOLD_AT_MOST
     lines = [
         *textwrap.wrap(head, _WIDTH, subsequent_indent="  "),
         *([f"  in      {scenario}"] if scenario else []),
@@ -80,25 +98,31 @@ def failure_text(
         f"          {unmet.expectation:9} expected  {unmet.expected}",
         f"          {'':9} actual    {unmet.actual}",
         "",
-        *(f"  {line}" for exchange in exchanges for line in exchange_lines(exchange)),
+        *([f"  … {left_out} exchanges before"] if left_out > 0 else []),
+        *(f"  {line}" for exchange in exchanges[-_TOLD_AT_MOST:] for line in exchange_lines(exchange)),
         "",
         *textwrap.wrap(why, _WIDTH, initial_indent="  ", subsequent_indent="  "),
-        f"  Run it again: continuity run {requirement.id} --target {target}",
-        *_curl_lines(exchanges),
+        *_sequence_lines(unmet, again),
+        f"  Run it again: continuity run {_word(requirement)} {again}",
+        *_curl_lines(unmet.expectation, exchanges),
     ]
     return "\n".join(lines)
 
 
-def _curl_lines(exchanges: Sequence[Mapping[str, Any]]) -> list[str]:
+def _curl_lines(expectation: str, exchanges: Sequence[Mapping[str, Any]]) -> list[str]:
     """A curl where one request shows it; the key is taken from the environment."""
-    if len(exchanges) != 1:
+    command = one_request(expectation, exchanges)
+    return ["  One request shows it:", f"    {command}"] if command else []
+
+
+def _sequence_lines(unmet: Unmet, again: str) -> list[str]:
+    """A sequence that nobody wrote is shown as the scenario that it is, with the command that plays it alone."""
+    if not unmet.sequence:
         return []
-    request = exchanges[0]["request"]
-    fields = [
-        f'-H "{name}: Bearer $KEY"' if name.lower() == "authorization" else f"-H {shlex.quote(f'{name}: {value}')}"
-        for name, value in request["headers"]
-        if name.lower() != "user-agent"
-    ]
-    data = [f"-H 'Content-Type: application/json' --data {shlex.quote(request['body'])}"] if request["body"] else []
-    command = " ".join(["curl -i -X", request["method"], *fields, *data, shlex.quote(request["url"])])
-    return ["  One request shows it:", f"    {command}"]
+    steps = [f"    {line}" for line in unmet.sequence.splitlines()]
+    return ["  The sequence:", *steps, f"  Play it alone: continuity run {unmet.saved} {again.partition(' --seed')[0]}"]
+
+
+def _word(requirement: Requirement) -> str:
+    """What `continuity run` knows a requirement by: its id, or the file where it is none of the spec's."""
+    return requirement.id if requirement.place.file.startswith("requirements/") else requirement.place.file

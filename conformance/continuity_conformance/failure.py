@@ -10,6 +10,8 @@ class Unmet(Exception):  # noqa: N818 - it is a finding about the target, not an
         self.expectation = expectation
         self.step = step
         self.number = number
+        self.sequence = ""
+        self.saved = ""
         super().__init__(f"{expectation}: expected {expected}, actual {actual}")
 
     def at(self, *, expectation: str, step: str, number: str) -> "Unmet":
@@ -20,6 +22,15 @@ class Unmet(Exception):  # noqa: N818 - it is a finding about the target, not an
             step=self.step or step,
             number=self.number or number,
         )
+
+    def found(self, sequence: str, saved: str) -> "Unmet":
+        """The same, found in a sequence that nobody wrote: its steps, and the file that they are saved in."""
+        self.sequence, self.saved = sequence, saved
+        return self
+
+
+class Inapplicable(Exception):  # noqa: N818 - it is a finding about the target, not an error
+    """What a check is about is nothing that this target has, for this reason."""
 
 
 class Untested(Exception):  # noqa: N818 - it is a finding about the set-up, not an error

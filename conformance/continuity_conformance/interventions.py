@@ -21,12 +21,18 @@ from continuity_spec import Place, Step
 _OLD_KINDS: Final[Mapping[str, str]] = {"conversation": "slug", "response": "response", "session": "session"}
 _NOWHERE: Final = Place("", 1, 1)
 _GONE: Final = 404
+_SHOWN: Final = 200
 
 
 def made_step(verb: str, params: Mapping[str, object], expect: Mapping[str, object] | None = None) -> Step:
     """A step that stands in no file."""
-    shown = ", ".join(f"{name}: {value}" for name, value in params.items())
+    shown = ", ".join(f"{name}: {_brief(value)}" for name, value in params.items())
     return Step(verb, params, expect or {}, 1, (), (), _NOWHERE, f"{verb} {{{shown}}}")
+
+
+def _brief(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
 @contextmanager
@@ -96,6 +102,18 @@ class Interventions:
         if await summary_calls(self._stage, self._speech.marks) <= before:
             raise Untested("the target did not compress: the model got no summarising call")
 
+    async def kill(self) -> None:
+        """For a Python check: SIGKILL, start, ready."""
+        self._must_have("kill")
+        await self.do(made_step("kill", {}))
+
+    def largest_body(self) -> int:
+        """For a Python check: how many bytes of a request the target takes."""
+        largest = self._stage.target.profile.limits.body
+        if not largest:
+            raise Untested("how large a body the target takes is not known: add `limits: {body: …}` to the profile")
+        return largest
+
     async def start_and_kill(self, rows: Sequence[Mapping[str, Any]], starts: float) -> None:
         """Start on an old database, kill after so many times the time of a start, start again."""
         self._must_have("legacy")
@@ -130,7 +148,9 @@ class Interventions:
     def old_row(self, row: Mapping[str, Any]) -> OldRow:
         named = {kind: self._names.text(row[field], kind) for field, kind in _OLD_KINDS.items() if field in row}
         history = self._speech.made_up(row.get("turns", ()))
-        return OldRow(named["slug"], named["response"], named.get("session", ""), history)
+        return OldRow(
+            named["response"], named.get("slug", ""), named.get("session", ""), history, str(row.get("data", ""))
+        )
 
     def _must_have(self, control: str) -> None:
         """For Python checks, whose needs no steps show."""

@@ -1,4 +1,4 @@
-"""The judge: whether the answers to a step are what the step expects. One function a word stands in `told` and `saw`.
+"""The judge: whether the answers to a step are what the step expects. One function a word stands in `told`, `streamed`, `discretion` and `saw`.
 
 What cannot be observed here is noted as not tested; it never hides a visible failure of a later expectation.
 """
@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from continuity_conformance import saw, told
+from continuity_conformance import discretion, saw, streamed, told
 from continuity_conformance.failure import Unmet, Untested
 
 if TYPE_CHECKING:
@@ -17,13 +17,17 @@ if TYPE_CHECKING:
     from continuity_conformance.stage import Exchange
     from continuity_spec import Step
 
-_ASKED_OF_A_REFUSAL: Final = frozenset({"headers", "like", "body"})
+_ASKED_OF_A_REFUSAL: Final = frozenset({"headers", "like", "body", "hides", "envelope", "one_id", "ended"})
 _BUSY: Final = 409
-_FAILED_IN_STREAM: Final = 500
 _REACHES_THE_MODEL: Final = frozenset({_BUSY, 429})
 
 Expectation = Callable[["Dialogue", "Exchange", Any], Awaitable[None]]
-EXPECTATIONS: Final[Mapping[str, Expectation]] = {**told.EXPECTATIONS, **saw.EXPECTATIONS}
+EXPECTATIONS: Final[Mapping[str, Expectation]] = {
+    **told.EXPECTATIONS,
+    **streamed.EXPECTATIONS,
+    **discretion.EXPECTATIONS,
+    **saw.EXPECTATIONS,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +49,8 @@ class Judge:
     def _without_busy(self) -> list[Exchange]:
         """Of turns sent at once, 409 is always allowed where the target rejects; at least one must be accepted."""
         concurrent = len(self.exchanges) > 1 or "." in self.exchanges[0].number
-        if not concurrent or self.dialogue.stage.target.options["turns"] != "reject":
+        asked_for = self.step.expect.get("status") == _BUSY
+        if asked_for or not concurrent or self.dialogue.stage.target.options["turns"] != "reject":
             return list(self.exchanges)
         kept = [exchange for exchange in self.exchanges if exchange.answer.status != _BUSY]
         if not kept and len(self.exchanges) > 1:
@@ -114,8 +119,7 @@ class Judge:
             return  # the group that applies says which status is right
         answer, wanted = exchange.answer, expect.get("status", "2xx")
         allowed = wanted if isinstance(wanted, list | tuple) else [wanted]
-        status = _FAILED_IN_STREAM if answer.failed_in_stream else answer.status
-        if not any(is_status(status, one) for one in allowed):
+        if not any(is_status(answer.outcome, one) for one in allowed):
             actual = answer.error or f"{answer.status} {answer.text[:160]}"
             raise Unmet(" or ".join(str(one) for one in allowed), actual)
         if answer.error and answer.status and "any" not in allowed:
@@ -125,7 +129,7 @@ class Judge:
 
     async def _never_reached_the_model(self, exchange: Exchange) -> None:
         """A refusal (4xx, 503) never reaches the model; but whether a turn can be stored shows only after the model has answered."""
-        unstorable = "write" in self.dialogue.stage.server.broken or "model" in exchange.step.params
+        unstorable = "write" in exchange.broken or "model" in exchange.step.params
         told_later = exchange.answer.status in _REACHES_THE_MODEL or unstorable
         if exchange.answer.refused and not told_later and exchange.label not in self._accepted_before():
             times = await self.dialogue.times_asked(exchange.label)

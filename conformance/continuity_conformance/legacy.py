@@ -17,14 +17,17 @@ CREATE TABLE IF NOT EXISTS responses (response_id TEXT PRIMARY KEY, data TEXT NO
 
 @dataclass(frozen=True, slots=True)
 class OldRow:
-    """A slug and the response that it last named; without a session the response is gone."""
+    """A response, and the slug that names it last, where one does; without a session and words of its own the response is gone."""
 
-    conversation: str
     response: str
+    conversation: str = ""
     session: str = ""
     history: tuple[dict[str, object], ...] = ()
+    raw: str = ""
 
     def data(self) -> str:
+        if self.raw:
+            return self.raw
         text = str(self.history[-1]["content"]) if self.history else ""
         part = {"type": "output_text", "text": text, "annotations": []}
         item = {"type": "message", "id": "msg_old", "role": "assistant", "status": "completed", "content": [part]}
@@ -60,8 +63,8 @@ def write_to(file: Path, rows: Sequence[OldRow]) -> None:
 
 def write_rows(database: sqlite3.Connection, rows: Sequence[OldRow]) -> None:
     """Write rows as an old server does: by name, without the columns that came later."""
-    kept = [(row.response, row.data(), time.time()) for row in rows if row.session]
-    named = [(row.conversation, row.response) for row in rows]
+    kept = [(row.response, row.data(), time.time()) for row in rows if row.session or row.raw]
+    named = [(row.conversation, row.response) for row in rows if row.conversation]
     with database:
         database.executemany("INSERT OR REPLACE INTO responses (response_id, data, accessed_at) VALUES (?, ?, ?)", kept)
         database.executemany("INSERT OR REPLACE INTO conversations (name, response_id) VALUES (?, ?)", named)

@@ -1,12 +1,15 @@
 """How a scenario ended, as evidence, and what all evidence of a requirement comes to."""
 
 from collections.abc import Awaitable, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 
 from continuity_conformance.dialogue import Dialogue
 from continuity_conformance.errors import ContinuityError
-from continuity_conformance.evidence import Redactor, as_evidence, failure_text
-from continuity_conformance.failure import Unmet, Untested
+from continuity_conformance.evidence import as_evidence, failure_text
+from continuity_conformance.failure import Inapplicable, Unmet, Untested
+from continuity_conformance.fuzz.budget import Budget
+from continuity_conformance.redaction import Redactor
 from continuity_conformance.stage import Exchange
 from continuity_conformance.verdicts import Evidence, Result, Verdict, worst
 from continuity_spec import Requirement
@@ -14,13 +17,22 @@ from continuity_spec import Requirement
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What is being played: a requirement, its scenario and example, and the target's name for the command that runs it again."""
+    """What is being played: a requirement, its scenario and example, and the target's name for the command that runs it again.
+
+    `budget`: where its data come from, if it makes them up.
+    """
 
     requirement: Requirement
     scenario: str
     example: str
     target: str
     redactor: Redactor
+    budget: Budget | None = None
+
+    @property
+    def again(self) -> str:
+        """What runs it again, behind the command and the id."""
+        return f"--target {self.target}" + (self.budget.arguments if self.budget else "")
 
     @property
     def title(self) -> str:
@@ -35,40 +47,59 @@ class Played:
     evidence: Evidence
 
 
-async def outcome(scene: Scene, dialogue: Dialogue, playing: Awaitable[None], only: Exchange | None = None) -> Evidence:
-    """Play, and tell how it ended, with all exchanges of the dialogue or `only` one as evidence."""
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """What playing came to: the verdict, and where it is no pass, why."""
+
+    verdict: Verdict
+    reason: str = ""
     unmet: Unmet | None = None
-    verdict, reason = Verdict.PASS, ""
+
+
+async def outcome(scene: Scene, dialogue: Dialogue, playing: Awaitable[None]) -> Evidence:
+    """Play, and tell how it ended, with all exchanges of the dialogue as evidence."""
+    ended = await ending(dialogue, playing)
+    await _look(dialogue)
+    return evidence(scene, ended, dialogue.exchanges)
+
+
+async def ending(dialogue: Dialogue, playing: Awaitable[None]) -> Ending:
     try:
         await playing
-    except Unmet as trouble:
-        unmet, verdict = trouble, Verdict.FAIL
-        reason = f"step {trouble.number}, {trouble.expectation}: expected {trouble.expected}, actual {trouble.actual}"
+    except Unmet as unmet:
+        place = f"step {unmet.number}, {unmet.expectation}"
+        saved = f"; saved as {unmet.saved}" if unmet.saved else ""
+        return Ending(Verdict.FAIL, f"{place}: expected {unmet.expected}, actual {unmet.actual}{saved}", unmet)
+    except Inapplicable as trouble:
+        return Ending(Verdict.NOT_APPLICABLE, str(trouble))
     except Untested as trouble:
-        verdict, reason = Verdict.NOT_TESTED, str(trouble)
+        return Ending(Verdict.NOT_TESTED, str(trouble))
     except ContinuityError as trouble:
-        verdict, reason = Verdict.ERROR, str(trouble)
-    if verdict is Verdict.PASS and dialogue.untested:
-        verdict, reason = Verdict.NOT_TESTED, dialogue.untested[0]
-    return _evidence(scene, [only] if only else dialogue.exchanges, verdict, reason, unmet)
+        return Ending(Verdict.ERROR, str(trouble))
+    return Ending(Verdict.NOT_TESTED, dialogue.untested[0]) if dialogue.untested else Ending(Verdict.PASS)
 
 
-def _evidence(scene: Scene, shown: Sequence[Exchange], verdict: Verdict, reason: str, unmet: Unmet | None) -> Evidence:
-    redacted = scene.redactor.text
+async def _look(dialogue: Dialogue) -> None:
+    """See what the model saw in the turns that no expectation asked about, for the picture of the conversation."""
+    for exchange in dialogue.exchanges:
+        if exchange.reading is not None:
+            with suppress(Unmet, Untested, ContinuityError):
+                await dialogue.view(exchange)
+
+
+def evidence(scene: Scene, ended: Ending, shown: Sequence[Exchange]) -> Evidence:
+    redacted, unmet = scene.redactor.text, ended.unmet
     exchanges = tuple(as_evidence(exchange, scene.redactor) for exchange in shown)
+    told = Evidence(scene.scenario, scene.example, ended.verdict, redacted(ended.reason), exchanges=exchanges)
     if unmet is None:
-        return Evidence(scene.scenario, scene.example, verdict, redacted(reason), exchanges=exchanges)
-    return Evidence(
-        scene.scenario,
-        scene.example,
-        verdict,
-        redacted(reason),
+        return told
+    return replace(
+        told,
         step=f"{unmet.number} {unmet.step}".strip(),
         expectation=unmet.expectation,
         expected=redacted(unmet.expected),
         actual=redacted(unmet.actual),
-        failure=redacted(failure_text(scene.requirement, scene.title, unmet, exchanges, scene.target)),
-        exchanges=exchanges,
+        failure=redacted(failure_text(scene.requirement, scene.title, unmet, exchanges, scene.again)),
     )
 
 

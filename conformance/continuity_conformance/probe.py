@@ -28,6 +28,9 @@ class Script:
     """What the probe does in calls whose newest user mark is the given one, instead of answering at once."""
 
     fails: bool = False
+    limited: bool = False
+    breaks_off: bool = False
+    pauses: bool = False
     summary_fails: bool = False
     held: bool = False
     tool: str = ""
@@ -83,11 +86,11 @@ class Probe:
 
     async def script(self, mark: str, script: Script) -> None:
         self._scripts[mark] = script
-        if script.held:
+        if script.held or script.pauses:
             self._held[mark] = _Held()
 
     async def arrived(self, mark: str) -> None:
-        """Wait until a call with this newest mark is held."""
+        """Wait until a call with this newest mark is held, or pauses after its first piece."""
         await self._held[mark].arrived.wait()
 
     async def release(self, mark: str) -> None:
@@ -127,7 +130,8 @@ class Probe:
             await self._hold(call.newest)
         if script.tool and call.last:
             return Reply(call, tool=script.tool, arguments=script.arguments)
-        return Reply(call, failed=script.fails, text=answer_text(call.newest, call.number))
+        text = answer_text(call.newest, call.number)
+        return Reply(call, failed=script.fails, limited=script.limited, breaks_off=script.breaks_off, text=text)
 
     def _summary_fails(self, call: Call) -> bool:
         scripts = (self._scripts.get(seen.mark, Script()) for seen in marks_in(call.messages))
@@ -158,19 +162,26 @@ class Probe:
         body = await request.json()
         call = self.record(body.get("messages") or [])
         reply = await self.reply(call)
-        if reply.failed:
+        streams = bool(body.get("stream"))
+        if reply.failed or reply.limited or (reply.breaks_off and not streams):
             error = {
                 "message": "The probe model fails in this turn.",
                 "type": "server_error",
                 "param": None,
                 "code": None,
             }
-            return web.json_response({"error": error}, status=500)
-        if not body.get("stream"):
+            return web.json_response({"error": error}, status=429 if reply.limited else 500)
+        if not streams:
             return web.json_response(reply.completion())
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(request)
-        await response.write(b"".join(reply.stream()))
+        first, *rest = reply.stream()
+        if self._scripts.get(call.newest, Script()).pauses or reply.breaks_off:
+            await response.write(first)
+            first = b""
+        if self._scripts.get(call.newest, Script()).pauses:
+            await self._hold(call.newest)
+        await response.write(b"" if reply.breaks_off else b"".join([first, *rest]))
         return response
 
     async def _models(self, _: web.Request) -> web.Response:
@@ -200,10 +211,12 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """One answer of the model: a text, a tool call, or a failure."""
+    """One answer of the model: a text, a tool call, or a failure, at once or after the first piece."""
 
     call: Call
     failed: bool = False
+    limited: bool = False
+    breaks_off: bool = False
     text: str = ""
     tool: str = ""
     arguments: str = ""

@@ -37,6 +37,8 @@ class Limits:
     at_once: int = 20
     turn_seconds: float = 20.0
     responses: int = 0  # how many the target's cache holds; 0: not known
+    body: int = 0  # how many bytes of a request the target takes; 0: not known
+    ids: int = 1000  # how many minted ids it is asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,10 @@ class Process:
     seconds: float = 30.0
     alone: tuple[str, ...] = ()
     """More arguments for a server that plays one scenario at a time, such as a small cache that is quickly filled."""
+    keyless: tuple[str, ...] = ()
+    """The command that starts it for several people without any key configured."""
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+    """Values of `env` that were taken from the kit's own environment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +76,7 @@ class Profile:
     principals: Mapping[str, str] = field(default_factory=dict, repr=False)
     options: Mapping[str, str] = field(default_factory=dict)
     offers: frozenset[str] | None = None
+    single_user: bool = False
     limits: Limits = Limits()
     process: Process | None = None
     legacy: str = ""
@@ -85,7 +92,9 @@ class Profile:
     @property
     def secrets(self) -> tuple[str, ...]:
         """Everything that must never appear in a report."""
-        return tuple(secret for secret in (*self.principals.values(), self.token, *self.headers.values()) if secret)
+        environment = self.process.secrets if self.process is not None else ()
+        configured = (*self.principals.values(), self.token, *self.headers.values(), *environment)
+        return tuple(secret for secret in configured if secret)
 
 
 def load_profile(path: Path) -> Profile:
@@ -101,6 +110,7 @@ def load_profile(path: Path) -> Profile:
         principals={name: _from_environment(key, path) for name, key in data.get("principals", {}).items()},
         options=data.get("options", {}),
         offers=frozenset(data["offers"]) if "offers" in data else None,
+        single_user=data.get("single_user", False),
         limits=limits,
         process=_process(data["process"], path) if "process" in data else None,
         token=_from_environment(controls.get("token", ""), path),
@@ -124,7 +134,15 @@ def _tool(data: Mapping[str, Any], name: str) -> ToolCall | None:
 
 def _process(data: Mapping[str, Any], path: Path) -> Process:
     env = {name: _from_environment(value, path) for name, value in data.get("env", {}).items()}
-    return Process(tuple(data["start"]), data.get("ready", "/health"), env, data.get("seconds", 30.0))
+    taken = tuple(env[name] for name, value in data.get("env", {}).items() if value.startswith("$"))
+    return Process(
+        tuple(data["start"]),
+        data.get("ready", "/health"),
+        env,
+        data.get("seconds", 30.0),
+        keyless=tuple(data.get("keyless", ())),
+        secrets=taken,
+    )
 
 
 def _from_environment(value: str, path: Path) -> str:

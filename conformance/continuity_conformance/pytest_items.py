@@ -14,7 +14,7 @@ import pytest
 from _pytest._code.code import ReprFileLocation, TerminalRepr
 from _pytest._io import TerminalWriter
 
-from continuity_conformance.checks import disturbs
+from continuity_conformance.checks import CONCLUDING, disturbs
 from continuity_conformance.headline import headline
 from continuity_conformance.selection import file_of, node_id
 from continuity_conformance.verdicts import Result, Verdict
@@ -112,7 +112,9 @@ class RequirementItem(pytest.Item):
 
     @property
     def place_in_run(self) -> int:
-        """When it is decided: calm scenarios, then disturbing ones, then what holds on every answer of the run."""
+        """When it is decided: calm scenarios, then disturbing ones, then what holds on every answer of the run, then what rests on results."""
+        if self.requirement.check in CONCLUDING:
+            return 3
         if self.requirement.always is not None:
             return 2
         return int(disturbs(self.requirement))

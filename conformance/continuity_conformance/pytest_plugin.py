@@ -34,6 +34,12 @@ class Request:
     profile: str | None
     fail_on: str
     report: str | None
+    areas: tuple[str, ...]
+    release: str | None
+    baseline: str | None
+    accept_untested: bool
+    examples: int | None
+    seed: int | None
     own: tuple[str, ...]
     """The arguments of the command line and of PYTEST_ADDOPTS; those of a settings file are for that folder's own tests."""
     words: tuple[str, ...]
@@ -71,7 +77,51 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--continuity-report",
         dest="continuity_report",
         metavar="DIR",
-        help="write results.json to this folder (default: write nothing)",
+        help="write the report in every format to this folder (default: write nothing)",
+    )
+    _add_gate_options(group)
+
+
+def _add_gate_options(group: pytest.OptionGroup) -> None:
+    group.addoption(
+        "--continuity-baseline",
+        dest="continuity_baseline",
+        metavar="FILE",
+        help="failures that are known: they do not fail the run until their day; one that passes again does",
+    )
+    group.addoption(
+        "--continuity-accept-untested",
+        dest="continuity_accept_untested",
+        action="store_true",
+        help="let the run through though something could not be tested; the verdict stays incomplete",
+    )
+    group.addoption(
+        "--continuity-area",
+        dest="continuity_area",
+        action="append",
+        default=[],
+        metavar="AREA",
+        help="only these areas (SLUG, or SLUG,ECHO; may be given again); a part is never conformant",
+    )
+    group.addoption(
+        "--continuity-release",
+        dest="continuity_release",
+        metavar="NAME",
+        help="the release of the spec to hold the target to (default: the newest, and drafts)",
+    )
+    group.addoption(
+        "--continuity-examples",
+        dest="continuity_examples",
+        type=int,
+        metavar="N",
+        help="how many made-up requests each operation and property is tried with",
+    )
+    group.addoption(
+        "--continuity-seed",
+        dest="continuity_seed",
+        type=int,
+        metavar="S",
+        help="where made-up requests come from (the default is always the same)",
     )
 
 
@@ -124,6 +174,12 @@ def _request(config: pytest.Config, parser: pytest.Parser, known: argparse.Names
         profile=known.continuity_profile,
         fail_on=known.continuity_fail_on,
         report=known.continuity_report,
+        areas=tuple(known.continuity_area),
+        release=known.continuity_release,
+        baseline=known.continuity_baseline,
+        accept_untested=known.continuity_accept_untested,
+        examples=known.continuity_examples,
+        seed=known.continuity_seed,
         own=(*shlex.split(os.environ.get("PYTEST_ADDOPTS", "")), *own),
         words=tuple(words),
     )

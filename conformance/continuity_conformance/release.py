@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 
-from continuity_conformance.errors import KitError
+from continuity_conformance.errors import KitError, UsageError
 from continuity_spec import Requirement, Spec, SpecError, load
+from continuity_spec.errors import suggestion
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,13 +17,27 @@ class ReleasedSpec:
 
 def newest() -> ReleasedSpec:
     """Load the newest release of the bundled spec. Raises KitError where the installed files are damaged."""
+    spec = _installed()
+    return with_drafts(spec, max(spec.releases, key=_as_numbers))
+
+
+def released(name: str) -> ReleasedSpec:
+    """Load one release as it was frozen, without drafts. Raises UsageError for a name that none has."""
+    spec = _installed()
+    if name not in spec.releases:
+        raise UsageError("there is no such release.", where=name, do=suggestion(name, sorted(spec.releases)))
+    ids = frozenset(spec.releases[name].ids)
+    return ReleasedSpec(name, tuple(requirement for requirement in spec.requirements if requirement.id in ids))
+
+
+def _installed() -> Spec:
     try:
         spec = load()
     except SpecError as trouble:
         raise KitError(trouble.what, where=trouble.where, do="Install session-continuity again.") from trouble
     if not spec.releases:
         raise KitError("there is no release in the installed spec.", do="Install session-continuity again.")
-    return with_drafts(spec, max(spec.releases, key=_as_numbers))
+    return spec
 
 
 def with_drafts(spec: Spec, name: str) -> ReleasedSpec:

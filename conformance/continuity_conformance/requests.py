@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import quote
 
+from continuity_conformance.failure import Untested
 from continuity_conformance.names import Names
 from continuity_conformance.stage import Stage
 from continuity_conformance.transport import USER_AGENT, Request
@@ -22,7 +23,7 @@ _TOOLS: Final = [
     }
 ]
 _PATHS: Final[Mapping[str, str]] = {"chat": "/v1/chat/completions", "respond": "/v1/responses"}
-_WRONG_KEY: Final = f"wrong-{secrets.token_hex(16)}"
+WRONG_KEY: Final = f"wrong-{secrets.token_hex(16)}"
 CONVERSATION_KINDS: Final[Mapping[str, str]] = {"conversation": "slug", "previous_response_id": "response"}
 
 
@@ -39,6 +40,8 @@ def turn_request(stage: Stage, names: Names, step: Step, content: Mapping[str, o
     if params.get("model") == "calls client":
         body["tools"] = _TOOLS
     session = _session_fields(stage, names, step)
+    if stage.target.profile.body and len(session) > 1:
+        raise Untested("the target takes the session from the body, where it cannot stand twice")
     if stage.target.profile.body and session:
         body[stage.target.profile.body] = session[0][1]
         session = []
@@ -77,7 +80,7 @@ def principal_of(step: Step) -> str:
 def base_headers(stage: Stage, principal: str) -> list[tuple[str, str]]:
     """What every request carries: who we are, the profile's own headers, and the principal's key."""
     headers = [("User-Agent", USER_AGENT), *stage.target.profile.headers.items()]
-    key = _WRONG_KEY if principal == "stranger" else stage.target.profile.principals.get(principal, "")
+    key = WRONG_KEY if principal == "stranger" else stage.target.profile.principals.get(principal, "")
     return [*headers, ("Authorization", f"Bearer {key}")] if key else headers
 
 

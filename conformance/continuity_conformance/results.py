@@ -4,20 +4,22 @@ The one place where results become JSON. Written whole or not at all: a reader n
 """
 
 import json
-import os
 import tempfile
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import date, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
+from continuity_conformance.baseline import Known
 from continuity_conformance.classes import ClassVerdict, class_verdicts
+from continuity_conformance.description import described
 from continuity_conformance.errors import KitError, UsageError
 from continuity_conformance.headline import headline
 from continuity_conformance.ledger import Outcome
 from continuity_conformance.run import TargetFacts
 from continuity_conformance.verdicts import Evidence, Result, RunVerdict, Verdict, counts
+from continuity_conformance.whole_file import replace_file
 
 SCHEMA: Final = "urn:session-continuity:schema:results:1.0"
 FILE_NAME: Final = "results.json"
@@ -37,32 +39,18 @@ def prepare(folder: Path) -> None:
         ) from None
 
 
-def write(outcome: Outcome, folder: Path) -> Path:
-    """Write results.json and give its path."""
+def write(outcome: Outcome, folder: Path, *, draft: bool = False) -> Path:
+    """Write results.json and give its path. A `draft` is soon replaced: it is made for speed, not for eyes."""
     path = folder / FILE_NAME
-    text = json.dumps(as_json(outcome), ensure_ascii=False, indent=2) + "\n"
+    text = json.dumps(as_json(outcome), ensure_ascii=False, indent=None if draft else 2) + "\n"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        _replace(path, text)
+        replace_file(path, text)
     except OSError as trouble:
         raise KitError(
             f"the report cannot be written ({trouble.strerror}).", where=str(path), do="Free the folder and run again."
         ) from None
     return path
-
-
-def _replace(path: Path, text: str) -> None:
-    """Beside the old file and then over it, so that at any moment one of the two is there."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as file:
-            file.write(text)
-        # mkstemp gives 0600; a report is read by others (a CI upload, a web server).
-        Path(name).chmod(0o644)
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
 
 
 def as_json(outcome: Outcome) -> dict[str, object]:
@@ -76,9 +64,15 @@ def as_json(outcome: Outcome) -> dict[str, object]:
         "seconds": round(outcome.seconds, 3),
         "verdict": outcome.verdict.value,
         "complete": outcome.complete,
+        "finished": outcome.finished,
+        "gate": _gate(outcome),
+        "again": _again(outcome),
         "classes": [_class(each, outcome) for each in classes if each.verdict is not None],
         "counts": _counts(counts(outcome.results)),
-        "requirements": [_requirement(result) for result in outcome.results],
+        "requirements": [
+            {**_requirement(result, outcome), **described(entry)}
+            for result, entry in zip(outcome.results, outcome.requirements, strict=True)
+        ],
     }
 
 
@@ -106,7 +100,37 @@ def _counts(tally: Mapping[Verdict, int]) -> dict[str, int]:
     return {verdict.value: number for verdict, number in tally.items()}
 
 
-def _requirement(result: Result) -> dict[str, object]:
+def _gate(outcome: Outcome) -> dict[str, object]:
+    return {
+        "passed": outcome.gate.passed,
+        "exit_code": int(outcome.gate.exit_code),
+        "reasons": list(outcome.gate.reasons),
+        "fail_on": outcome.settings.fail_on.value,
+        "accept_untested": outcome.settings.accept_untested,
+        "baseline": outcome.baseline.file or None,
+        "areas": list(outcome.settings.areas),
+        "selected": outcome.selected,
+    }
+
+
+def _again(outcome: Outcome) -> dict[str, object]:
+    """How to ask the same target again. The address of one that the kit started is gone by now; its name starts it anew."""
+    started = "://" not in outcome.settings.target
+    profile = outcome.settings.profile
+    return {
+        "target": outcome.settings.target if started else outcome.target.url,
+        "profile": str(profile) if profile is not None else None,
+    }
+
+
+def _known(entry: Known | None, today: date) -> dict[str, object] | None:
+    if entry is None:
+        return None
+    until = entry.until.isoformat()
+    return {"reason": entry.reason, "until": until, "issue": entry.issue, "expired": entry.expired(today)}
+
+
+def _requirement(result: Result, outcome: Outcome) -> dict[str, object]:
     return {
         "id": result.id,
         "area": result.area,
@@ -115,6 +139,8 @@ def _requirement(result: Result) -> dict[str, object]:
         "verdict": result.verdict.value,
         "seconds": round(result.seconds, 3),
         "reason": "" if result.verdict is Verdict.PASS else result.reason or headline(result),
+        "manual": result.manual,
+        "known": _known(outcome.baseline.entries.get(result.id), outcome.today),
         "evidence": [_evidence(each) for each in result.evidence],
     }
 

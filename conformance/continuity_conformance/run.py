@@ -5,15 +5,17 @@ The loop must not stand still while its caller is busy, hence the thread. The ca
 
 import asyncio
 import threading
-from collections.abc import Coroutine, Mapping, Sequence
-from concurrent.futures import CancelledError, Future
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError, Future, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from continuity_conformance.checks import disturbs, load_client, uses_client
-from continuity_conformance.errors import KitError
+from continuity_conformance.checks import CONCLUDING, disturbs, load_client, uses_client
+from continuity_conformance.errors import ContinuityError, KitError
+from continuity_conformance.fuzz.budget import Budget
 from continuity_conformance.profile import Profile
+from continuity_conformance.redaction import public_url, redactor_of
 from continuity_conformance.runner import Runner, must_answer
 from continuity_conformance.targets import BUNDLED, resolve
 from continuity_conformance.verdicts import Result, Verdict, by_review, undecided
@@ -37,9 +39,17 @@ class TargetFacts:
 class Run:
     """`open()`, then `result(id)` for each requirement, then `close()`. Results come in any order and are waited for."""
 
-    def __init__(self, target: str | None, profile: Path | Profile | None, requirements: Sequence[Requirement]) -> None:
+    def __init__(
+        self,
+        target: str | None,
+        profile: Path | Profile | None,
+        requirements: Sequence[Requirement],
+        budget: Budget | None = None,
+    ) -> None:
+        self._budget = budget or Budget()
         self._profile, self._url = resolve(target, profile)
         self._target_name = target or BUNDLED
+        self._redactor = redactor_of(self._profile, self._url)
         self._requirements = tuple(requirements)
         self._futures: dict[str, Future[Result]] = {requirement.id: Future() for requirement in requirements}
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -52,7 +62,10 @@ class Run:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="continuity", daemon=True)
         self._thread.start()
-        self._wait(self._open())
+        try:
+            self._wait(self._open())
+        except ContinuityError as trouble:
+            raise self._redactor.error(trouble) from None
         self._playing = asyncio.run_coroutine_threadsafe(self._play_all(), self._loop)
 
     @property
@@ -62,12 +75,18 @@ class Run:
         target = stage.target
         return TargetFacts(
             self._profile.name,
-            stage.server.url,
+            public_url(stage.server.url),
             target.header,
             dict(target.options),
             tuple(sorted(target.offers)),
             target.observed,
         )
+
+    @property
+    def requests(self) -> int:
+        """How many were sent so far."""
+        assert self._runner is not None, "the run is not open"
+        return self._runner.stage.transport.sent
 
     def result(self, requirement_id: str) -> Result:
         """Wait for a requirement and give its result."""
@@ -75,6 +94,11 @@ class Run:
             return self._futures[requirement_id].result()
         except CancelledError:
             raise KitError("The run ended before this requirement was decided.", where=requirement_id) from None
+
+    def as_decided(self, seconds: float | None = None) -> Iterator[Result]:
+        """Give each result when it is decided. Raises TimeoutError where they are not all there in time."""
+        for future in as_completed(self._futures.values(), seconds):
+            yield future.result()
 
     def decided(self) -> Sequence[Result]:
         """What is decided so far, in no particular order (for a run that was stopped)."""
@@ -99,7 +123,7 @@ class Run:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
 
     async def _open(self) -> None:
-        self._runner = Runner(self._profile, self._url, self._target_name)
+        self._runner = Runner(self._profile, self._url, self._target_name, self._redactor, self._budget)
         if any(uses_client(requirement) for requirement in self._requirements):
             asyncio.get_running_loop().run_in_executor(None, load_client)
         await self._runner.open()
@@ -114,11 +138,16 @@ class Run:
             await self._runner.close()
 
     async def _play_all(self) -> None:
-        """Calm and disturbing scenarios first; what holds always is judged on all that was said."""
+        """Calm and disturbing scenarios first; what holds always is judged on all that was said, what rests on results at last."""
         runner = self._runner
         assert runner is not None
         calm_done = asyncio.Event()
-        played = [requirement for requirement in self._requirements if requirement.how in {"scenario", "check"}]
+        concluding = [requirement for requirement in self._requirements if requirement.check in CONCLUDING]
+        played = [
+            requirement
+            for requirement in self._requirements
+            if requirement.how in {"scenario", "check"} and requirement not in concluding
+        ]
         disturbing = [requirement for requirement in played if disturbs(requirement)]
         disturbing.sort(
             key=lambda requirement: requirement.check is None
@@ -136,15 +165,20 @@ class Run:
                 await self._decide(requirement, runner.judge_always(requirement))
             elif requirement.how == "manual":
                 self._futures[requirement.id].set_result(by_review(requirement))
+        for requirement in concluding:
+            await self._decide(requirement, runner.play(requirement, calm_done))
 
     async def _decide(self, requirement: Requirement, playing: Coroutine[Any, Any, Result]) -> None:
         """Whatever happens in the kit is the result of one requirement, never the end of the run."""
         future = self._futures[requirement.id]
         try:
-            future.set_result(await playing)
+            result = await playing
         except (Exception, SystemExit) as trouble:  # noqa: BLE001 - the kit's own fault becomes a verdict
             reason = f"the kit failed: {type(trouble).__name__}: {trouble}"
-            future.set_result(undecided(requirement, Verdict.ERROR, reason))
+            result = undecided(requirement, Verdict.ERROR, reason)
+        assert self._runner is not None
+        self._runner.decided[requirement.id] = result
+        future.set_result(self._redactor.result(result))
 
 
 def reach(target: str | None, profile: Path | None) -> None:

@@ -15,16 +15,17 @@ from urllib.parse import urlsplit
 from continuity_conformance.always import judge_always
 from continuity_conformance.applicability import hindrance
 from continuity_conformance.calibration import assumed, calibrate
-from continuity_conformance.checks import CHECKS, DISTURBING
+from continuity_conformance.checks import CHECKS, DISTURBING, SEEDED
 from continuity_conformance.controls import Controls
 from continuity_conformance.dialogue import Dialogue
 from continuity_conformance.errors import ContinuityError, UnreachableError
-from continuity_conformance.evidence import Redactor
 from continuity_conformance.failure import Untested
+from continuity_conformance.fuzz.budget import Budget
 from continuity_conformance.outcome import Played, Scene, fewest, outcome, result
 from continuity_conformance.pool import Pool
 from continuity_conformance.probe import Probe, listening
 from continuity_conformance.profile import Profile
+from continuity_conformance.redaction import Redactor
 from continuity_conformance.remote_probe import RemoteProbe
 from continuity_conformance.restarts import SharedRestarts, can_share
 from continuity_conformance.servers import Server, start_server
@@ -42,12 +43,17 @@ Play = Callable[[Dialogue], Awaitable[None]]
 class Runner:
     """Opened once for a run; then `play` each requirement, in any order and at once."""
 
-    def __init__(self, profile: Profile, url: str, target_name: str) -> None:
+    def __init__(
+        self, profile: Profile, url: str, target_name: str, redactor: Redactor, budget: Budget | None = None
+    ) -> None:
+        self._budget = budget or Budget()
         self._profile = profile
         self._url = url
         self._target_name = target_name
         self._stack = AsyncExitStack()
+        self._model = AsyncExitStack()
         self._labels: dict[str, str] = {}
+        self.decided: dict[str, Result] = {}
         self._played: list[Played] = []
         self._calm = asyncio.Semaphore(profile.limits.parallel)
         self._alone = asyncio.Lock()
@@ -55,7 +61,7 @@ class Runner:
         self._restarts = SharedRestarts(self._restart)
         self._restarted: Stage | None = None
         self._pool = Pool(lambda: self._server(alone=True), _DISTURBED_AT_ONCE) if profile.process else None
-        self._redactor = Redactor(profile.secrets)
+        self._redactor = redactor
         self.stage: Stage
 
     async def open(self) -> None:
@@ -65,7 +71,7 @@ class Runner:
         self._probe_url = self._profile.probe
         if self._profile.process is not None:
             probe = Probe(self._profile.summary)
-            self._probe_url = await self._stack.enter_async_context(listening(probe))
+            self._probe_url = await self._model.enter_async_context(listening(probe))
             self._observer = probe
         elif self._profile.probe:
             self._observer = await self._stack.enter_async_context(RemoteProbe(self._profile.probe))
@@ -74,10 +80,14 @@ class Runner:
         await must_answer(server.url)
         dialogue = await calibrate(self.stage)
         self.stage = self._stage(server, self.stage)
-        verdict = Verdict.NOT_TESTED if dialogue.untested else Verdict.PASS
+        # Two turns that whoever echoes a header can answer prove nothing, unless a model that we know was asked.
+        proves = not dialogue.untested and self.stage.target.observed != "nothing"
+        verdict = Verdict.PASS if proves else Verdict.NOT_TESTED
         self._played.append(Played(dialogue, Evidence("calibration", "", verdict)))
 
     async def close(self) -> None:
+        """The model goes first: a target that still waits for it would take all its time to end."""
+        await self._model.aclose()
         await self._stack.aclose()
 
     async def play(self, requirement: Requirement, calm_done: asyncio.Event) -> Result:
@@ -169,8 +179,9 @@ class Runner:
         self, requirement: Requirement, scenario: Scenario, example: Mapping[str, Any], play: Play, stage: Stage
     ) -> Evidence:
         dialogue = Dialogue(stage, example)
+        budget = self._budget if requirement.check in SEEDED else None
         scene = Scene(
-            requirement, scenario.name, str(example.get("description", "")), self._target_name, self._redactor
+            requirement, scenario.name, str(example.get("description", "")), self._target_name, self._redactor, budget
         )
         try:
             evidence = await outcome(scene, dialogue, play(dialogue))
@@ -190,7 +201,17 @@ class Runner:
         target = like.target if like else assumed(self._profile)
         controls = Controls(server, self._transport, has_api=target.has_api, shared=shared)
         contract = Contract(target.header, told=target.options["tells"] != "nothing")
-        return Stage(target, server, self._transport, controls, self._observer, contract, self._labels)
+        return Stage(
+            target,
+            server,
+            self._transport,
+            controls,
+            self._observer,
+            contract,
+            self._labels,
+            self.decided,
+            self._budget,
+        )
 
 
 async def must_answer(url: str) -> None:

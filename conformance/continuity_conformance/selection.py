@@ -29,6 +29,15 @@ def select(words: Sequence[str], requirements: Iterable[Requirement]) -> frozens
     return frozenset(found for word in words for found in _named(word, known))
 
 
+def in_areas(areas: Sequence[str], requirements: Sequence[Requirement]) -> frozenset[str]:
+    """Find the ids of these areas; of all where none is named. Raises UsageError for an area that there is not."""
+    known = list(dict.fromkeys(requirement.area for requirement in requirements))
+    for area in areas:
+        if area not in known:
+            raise UsageError("there is no such area in this release.", where=area, do=suggestion(area, known))
+    return frozenset(each.id for each in requirements if not areas or each.area in areas)
+
+
 def _named(word: str, known: dict[str, set[str]]) -> set[str]:
     name = word.rpartition("::")[2]
     if name.lower() not in known:
@@ -40,3 +49,17 @@ def _named(word: str, known: dict[str, set[str]]) -> set[str]:
         )
         raise UsageError("no requirement of this release has this name.", where=word, do=hint)
     return known[name.lower()]
+
+
+def one_each(requirements: Sequence[Requirement]) -> list[Requirement]:
+    """The same, where no id is there twice: a result is known by its id. Raises UsageError for one that is."""
+    first: dict[str, Requirement] = {}
+    for requirement in requirements:
+        if first.setdefault(requirement.id, requirement) is not requirement:
+            taken = first[requirement.id].place.file
+            raise UsageError(
+                f"{requirement.id} is also in {taken}.",
+                where=str(requirement.place),
+                do="Run the two one after the other.",
+            )
+    return list(requirements)

@@ -5,7 +5,9 @@ there is a new process.
 """
 
 import asyncio
+import contextlib
 import os
+import random
 import signal
 import socket
 import tempfile
@@ -24,6 +26,8 @@ from continuity_conformance.profile import Process, Profile
 _STOP_SECONDS: Final = 10.0
 _POLL_SECONDS: Final = 0.02
 _LAST_LINES: Final = 12
+_PORTS: Final = range(20_000, 32_000)
+"""Below those that systems give to outgoing connections: none of these takes the port of a process that is down for a moment."""
 _SQLITE_FILES: Final = ("", "-wal", "-shm", "-journal")
 
 
@@ -123,6 +127,10 @@ class StartedProcess:
     def twin(self) -> "StartedProcess":
         """Another process on the same folder."""
         return StartedProcess(self._process, self._probe_url, self._folder)
+
+    def without_keys(self) -> "StartedProcess":
+        """The same target with no key configured, in a folder of its own."""
+        return StartedProcess(replace(self._process, start=self._process.keyless), self._probe_url)
 
     async def start(self) -> None:
         began = time.monotonic()
@@ -237,10 +245,11 @@ async def _answers(session: aiohttp.ClientSession, url: str) -> bool:
 
 
 def _free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
-        return port
+    for port in random.sample(_PORTS, len(_PORTS)):
+        with socket.socket() as listener, contextlib.suppress(OSError):
+            listener.bind(("127.0.0.1", port))
+            return port
+    raise NotStartedError("no port is free for the target.", do="Stop what listens on them and run again.")
 
 
 def _signal_group(pid: int, how: signal.Signals) -> None:

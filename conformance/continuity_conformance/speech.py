@@ -11,6 +11,7 @@ from continuity_conformance.failure import Untested
 from continuity_conformance.marks import answer_text, new_mark, system_text, user_text
 
 Message = dict[str, object]
+_PROMPTS = ("system", "developer")
 
 
 class Speech:
@@ -49,9 +50,9 @@ class Speech:
 
     def messages(self, params: Mapping[str, Any], label: str) -> list[Message]:
         """The messages of a chat turn: system prompt, the request's own history, the new input."""
-        system: list[Message] = []
-        if "system" in params:
-            system = [{"role": "system", "content": self._system_text(params["system"])}]
+        system: list[Message] = [
+            {"role": role, "content": self._system_text(params[role])} for role in _PROMPTS if role in params
+        ]
         history = [message for past in params.get("history", []) for message in self._past(past)]
         new = self._returned(label) if "returns" in params else [self._user(label)]
         return [*system, *history, *new]

@@ -1,15 +1,17 @@
 """The stage: what every scenario of a run shares, and one server for it to play on."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from continuity_conformance.answers import Reading
 from continuity_conformance.controls import Controls
+from continuity_conformance.fuzz.budget import Budget
 from continuity_conformance.probe import Call, Script
 from continuity_conformance.profile import Profile
 from continuity_conformance.servers import Server
 from continuity_conformance.transport import Answer, Request, Transport
+from continuity_conformance.verdicts import Result
 from continuity_conformance.views import View
 from continuity_spec import Step
 from continuity_spec.contract import Contract
@@ -29,7 +31,7 @@ class Observer(Protocol):
 
 @dataclass(slots=True)
 class Exchange:
-    """One request of a scenario and its answer. `at` counts from the scenario's start."""
+    """One request of a scenario and its answer. `at` counts from the scenario's start; `broken` is what was broken of the store when it was answered."""
 
     step: Step
     number: str
@@ -43,6 +45,8 @@ class Exchange:
     reading: Reading | None = None
     view: View | None = None
     seen: tuple[str, ...] | None = None
+    broken: frozenset[str] = frozenset()
+    summarised: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +60,8 @@ class Target:
     observed: Observed
     has_api: bool
     single_user: bool
+    declares: bool = False
+    """Whether anybody says what it is: its capabilities, or a profile."""
 
 
 @dataclass(slots=True)
@@ -69,6 +75,11 @@ class Stage:
     observer: Observer | None
     contract: Contract
     labels: dict[str, str]
+    decided: Mapping[str, Result]
+    """The results of the run so far, for checks that conclude from them."""
+    budget: Budget = field(default_factory=Budget)
+    shared: dict[str, object] = field(default_factory=dict)
+    """What the checks of this stage have in common, under a name of theirs."""
 
     @property
     def constants(self) -> Mapping[str, str]:

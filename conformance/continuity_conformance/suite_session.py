@@ -9,14 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from continuity_conformance import summary
+from continuity_conformance import github, summary
 from continuity_conformance.errors import ContinuityError, KitError
 from continuity_conformance.headline import headline
+from continuity_conformance.heartbeat import Heartbeat, Interim, Listener
 from continuity_conformance.ledger import Ledger, Outcome
+from continuity_conformance.progress import Progress
 from continuity_conformance.pytest_items import RequirementItem, ResultText, Suite
 from continuity_conformance.pytest_plugin import SUITE, SUITE_PLUGIN
+from continuity_conformance.report import files
 from continuity_conformance.results import write
 from continuity_conformance.run import Run
+from continuity_conformance.stopping import Stopped
 from continuity_conformance.verdicts import Result, Verdict, by_review, undecided
 from continuity_spec import Requirement
 
@@ -25,23 +29,31 @@ _STATUS = {
     Verdict.NOT_TESTED: ("not tested", "?", ("NOT TESTED", {"yellow": True})),
     Verdict.FAIL: ("warned", "w", ("WARNED", {"yellow": True})),
 }
+_KNOWN = ("known", "k", ("KNOWN", {"yellow": True}))
 
 
 class SuiteSession:
     """Registered in the inner run only. `outcome` is there when that is over; None where pytest only looked (`--collect-only`)."""
 
-    def __init__(self, ledger: Ledger, selected: frozenset[str], *, looks: bool = False) -> None:
+    def __init__(
+        self, ledger: Ledger, selected: frozenset[str], *, looks: bool = False, progress: Progress | None = None
+    ) -> None:
         # pytest registers a plugin object under this name, and the installed plugin asks for it.
         self.__name__ = SUITE_PLUGIN
         self.outcome: Outcome | None = None
         self.interrupted = False
+        self.signal_code = 0
         self.error: ContinuityError | None = None
+        self.trouble: ContinuityError | None = None
         self.report: Path | None = None
         self._ledger = ledger
         self._selected = selected
         self._looks = looks
+        self._progress = progress
         self._run: Run | None = None
+        self._heartbeat: Heartbeat | None = None
         self._foreign_failures = 0
+        self._fence = github.Fence() if github.is_here() and progress is None else None
 
     # What is collected
 
@@ -80,20 +92,37 @@ class SuiteSession:
             return None
         requirements = [item.requirement for item in session.items if isinstance(item, RequirementItem)]
         self._ledger.select(each.id for each in requirements)
-        return None if self._opened([each for each in requirements if each.manual is None]) else True
+        if not self._opened([each for each in requirements if each.manual is None]):
+            return True
+        if self._fence is not None:
+            _say(session.config, self._fence.begin())
+        self._start_heartbeat(requirements)
+        return None
 
     def _opened(self, requirements: list[Requirement]) -> bool:
         if not requirements:
             return True
         settings = self._ledger.settings
         try:
-            self._run = Run(settings.target, settings.profile, requirements)
+            self._run = Run(settings.target, settings.profile, requirements, settings.budget)
             self._run.open()
         except ContinuityError as error:
             self.error = error
             return False
         self._ledger.target = self._run.facts
         return True
+
+    def _start_heartbeat(self, requirements: list[Requirement]) -> None:
+        run, folder = self._run, self._ledger.settings.report
+        if run is None:
+            return
+        listeners: list[Listener] = [Interim(self._ledger, folder)] if folder is not None else []
+        if self._progress is not None:
+            self._progress.start(requirements)
+            listeners.append(self._progress)
+        manual = [by_review(each) for each in requirements if each.manual is not None]
+        self._heartbeat = Heartbeat(lambda: [*manual, *run.decided()], listeners)
+        self._heartbeat.start()
 
     def _decide(self, requirement: Requirement) -> Result:
         if requirement.manual is not None:
@@ -128,7 +157,8 @@ class SuiteSession:
         report.duration = result.seconds if spoken else 0.0
         if spoken:
             self._ledger.add(result)
-            _tell(report, item, result, gates=self._ledger.settings.gates(result.level))
+            counts = self._ledger.settings.gates(result.level) and self._ledger.accepted(result) is None
+            _tell(report, item, result, counts=counts)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(
@@ -137,7 +167,9 @@ class SuiteSession:
         if not isinstance(report, pytest.TestReport) or not report.skipped:
             return None
         result = self._ledger.result(_requirement_id(report))
-        return _STATUS.get(result.verdict) if result is not None else None
+        if result is None:
+            return None
+        return _KNOWN if self._ledger.accepted(result) else _STATUS.get(result.verdict)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self._foreign_failures += report.failed and not _requirement_id(report)
@@ -148,7 +180,8 @@ class SuiteSession:
     # How it ends
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
-        self.interrupted = excinfo.errisinstance(KeyboardInterrupt)
+        self.interrupted = excinfo.errisinstance((KeyboardInterrupt, Stopped))
+        self.signal_code = excinfo.value.exit_code if isinstance(excinfo.value, Stopped) else 0
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
@@ -165,10 +198,13 @@ class SuiteSession:
             self.error = KitError("pytest ended with an internal error (above).", do="Please report it.")
         self.outcome = self._ledger.close() if self.error is None else self._ledger.give_up(self.error)
         self._write_report(self.outcome)
+        github.write_summary(self.outcome)
         if not self.interrupted:
             session.exitstatus = self._exit_code(self.outcome)
 
     def _close_run(self) -> None:
+        if self._heartbeat is not None:
+            self._heartbeat.stop()
         if self._run is None:
             return
         for result in self._run.decided():
@@ -176,33 +212,48 @@ class SuiteSession:
         try:
             self._run.close()
         except ContinuityError as error:
-            self.error = self.error or error
+            self.trouble = error
 
     def _write_report(self, outcome: Outcome) -> None:
         if outcome.settings.report is None:
             return
         try:
             self.report = write(outcome, outcome.settings.report)
+            self.report = files.write(self.report, outcome.settings.report)[0]
         except ContinuityError as error:
-            self.error = self.error or error
+            self.trouble = error
 
     def _exit_code(self, outcome: Outcome) -> int:
         if self._foreign_failures:
             return pytest.ExitCode.TESTS_FAILED
-        return self.error.exit_code if self.error is not None else outcome.verdict.exit_code
+        trouble = self.error or self.trouble
+        return trouble.exit_code if trouble is not None else int(outcome.gate.exit_code)
 
     @pytest.hookimpl(trylast=True)
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        if self._fence is not None:
+            terminalreporter.line(self._fence.end())
         if self.outcome is None or self.error is not None:
             return
         terminalreporter.section(f"session continuity {self.outcome.release}")
-        for line in summary.lines(self.outcome, self.report):
+        told = github.lines if github.is_here() else summary.lines
+        for line in told(self.outcome, self.report):
             terminalreporter.line(line)
 
     def pytest_unconfigure(self) -> None:
-        """Say last, in one line, what went wrong with the kit or the set-up."""
-        if self.error is not None:
-            sys.stderr.write(f"continuity: {self.error}\n")
+        """Say last, in one line each, what went wrong with the kit or the set-up."""
+        for trouble in (self.error, self.trouble):
+            if trouble is not None:
+                sys.stderr.write(f"continuity: {trouble}\n")
+                sys.stdout.write(f"{github.complaint(str(trouble))}\n" if github.is_here() else "")
+
+
+def _say(config: pytest.Config, line: str) -> None:
+    """On a line of its own, in the middle of what pytest shows."""
+    reporter = config.pluginmanager.getplugin("terminalreporter")
+    if reporter is not None:
+        reporter.ensure_newline()
+        reporter.line(line)
 
 
 def _requirement_id(report: pytest.TestReport) -> str:
@@ -210,12 +261,12 @@ def _requirement_id(report: pytest.TestReport) -> str:
     return next((str(value) for name, value in report.user_properties if name == "requirement"), "")
 
 
-def _tell(report: pytest.TestReport, item: RequirementItem, result: Result, *, gates: bool) -> None:
+def _tell(report: pytest.TestReport, item: RequirementItem, result: Result, *, counts: bool) -> None:
     """Turn a report into what pytest has no word for."""
     if result.verdict is Verdict.ERROR:
         # pytest asks an item how it failed in its call only; in its set-up it would show a traceback of the kit.
         report.longrepr = ResultText(result, *item.place)
-    elif result.verdict is Verdict.FAIL and not gates:
+    elif result.verdict is Verdict.FAIL and not counts:
         report.outcome = "skipped"
         report.wasxfail = headline(result)
     elif report.skipped:

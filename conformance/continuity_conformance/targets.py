@@ -34,7 +34,7 @@ def resolve(target: str | None, profile: Path | Profile | None) -> tuple[Profile
     if target is None or "://" not in target:
         return _named(target or BUNDLED, profile), ""
     _must_be_http(target)
-    given = load_profile(profile) if profile else Profile(name=urlsplit(target).netloc)
+    given = load_profile(profile) if profile else Profile(name=urlsplit(target).netloc.rpartition("@")[2])
     return given, target.rstrip("/").removesuffix("/v1")
 
 

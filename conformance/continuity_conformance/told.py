@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
+from continuity_conformance.discretion import strings
 from continuity_conformance.failure import Unmet, Untested
 
 if TYPE_CHECKING:
@@ -66,7 +67,10 @@ def _must_be(dialogue: Dialogue, exchange: Exchange, wanted: str, kind: str, act
         raise Unmet(f"{known} ({wanted})" if wanted.startswith("$") else str(known), names.spoken(actual))
 
 
-_BLANKED = re.compile(r"[0-9]+|[0-9a-f]{6,}")
+_BLANKED = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{6,}|[0-9a-f]*[0-9][0-9a-f]*")
+_RUN = re.compile(r"\*+")
+"""An id may be blanked in one piece or in several: how many depends on the digits that it happens to have."""
+_TEXTS: Final = "content|text|delta|id|item_id|session|created|created_at"
 
 
 async def like(dialogue: Dialogue, exchange: Exchange, wanted: Any) -> None:
@@ -80,21 +84,22 @@ async def like(dialogue: Dialogue, exchange: Exchange, wanted: Any) -> None:
 
 
 def _shape(exchange: Exchange) -> str:
-    body = exchange.answer.body
-    text = json.dumps(body, sort_keys=True) if body is not None else exchange.answer.text
+    answer = exchange.answer
+    names = sorted({name.lower() for name, _ in answer.headers})
+    told = [_blanked(exchange, json.dumps(event, sort_keys=True)) for event in answer.events]
+    # Into how many pieces a stream cuts its text is its own affair.
+    pieces = [event for event, before in zip(told, ["", *told], strict=False) if event != before]
+    text = json.dumps(answer.body, sort_keys=True) if answer.body is not None else answer.text
+    return f"{answer.status} {names} {' '.join(pieces) if answer.streamed else _blanked(exchange, text)}"
+
+
+def _blanked(exchange: Exchange, text: str) -> str:
+    """A text without what the request sent, and without ids, texts, times and numbers."""
     sent = sorted((part for part in re.split(r"[/?&]", exchange.request.path) if part), key=len, reverse=True)
-    for part in [*sent, *(value for _, value in exchange.request.headers), *_strings(exchange.request.body)]:
+    for part in [*sent, *(value for _, value in exchange.request.headers), *strings(exchange.request.body)]:
         text = text.replace(part, "*") if len(part) > 3 else text  # noqa: PLR2004
-    text = re.sub(r'"(content|text|id|session|created|created_at)": ("(?:[^"\\]|\\.)*"|\d+)', r'"\1": *', text)
-    names = sorted({name.lower() for name, _ in exchange.answer.headers})
-    return f"{exchange.answer.status} {names} {_BLANKED.sub('*', text)}"
-
-
-def _strings(value: object) -> list[str]:
-    if isinstance(value, str):
-        return [value]
-    listed = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
-    return [text for item in listed for text in _strings(item)]
+    text = re.sub(rf'"({_TEXTS})": ?("(?:[^"\\]|\\.)*"|\d+)', r'"\1": *', text)
+    return _RUN.sub("*", _BLANKED.sub("*", text))
 
 
 async def headers(dialogue: Dialogue, exchange: Exchange, wanted: Any) -> None:

@@ -7,10 +7,11 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from continuity_conformance.curl import pairs
 from continuity_conformance.verdicts import Evidence, Result
 
 _BODY: Final = 600
-_DULL: Final = frozenset(
+DULL: Final = frozenset(
     {
         "accept",
         "accept-encoding",
@@ -59,19 +60,12 @@ def exchange_lines(exchange: Mapping[str, object]) -> Iterator[str]:
 
 
 def _part(message: Mapping[str, object]) -> Iterator[str]:
-    for name, value in _fields(message.get("headers")):
-        if name.lower() not in _DULL:
+    for name, value in pairs(message.get("headers")):
+        if name.lower() not in DULL:
             yield f"          {name}: {value}"
     body = message.get("body")
     if body is not None and body != "":
         yield f"          {_brief(body)}"
-
-
-def _fields(headers: object) -> list[tuple[str, object]]:
-    """Headers are an object, or a list of pairs where one comes twice."""
-    if isinstance(headers, Mapping):
-        return [(str(name), value) for name, value in headers.items()]
-    return [(str(name), value) for name, value in headers] if isinstance(headers, list | tuple) else []
 
 
 def _object(value: object) -> Mapping[str, object]:

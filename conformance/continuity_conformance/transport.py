@@ -6,6 +6,7 @@ exchange, the body and the stream included, has one deadline. Knows nothing of r
 
 import asyncio
 import http.client
+import io
 import json
 import re
 import socket
@@ -20,24 +21,47 @@ from multidict import CIMultiDict
 from yarl import URL
 
 _BODY_AT_MOST: Final = 4 * 1024 * 1024
+_PIECE: Final = 256 * 1024
 _KEPT_AT_MOST: Final = 64 * 1024
+_FAILED_IN_STREAM: Final = 500
 _CONTROL_CHARACTERS = re.compile(r"[\x00-\x1f\x7f]")
 USER_AGENT: Final = "session-continuity-conformance/1.0"
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request as it is sent. Header fields are pairs, so that one may be sent twice."""
+    """A request as it is sent. Header fields are pairs, so that one may be sent twice. A body of bytes goes as it is, any other as JSON.
+
+    `made_of`: texts, and how often each comes, that make up a body which is too long to show; `key_as`: what stands in the field of the key, which is `{key}`
+    there (`curl.py`).
+    """
 
     method: str
     url: str
     headers: tuple[tuple[str, str], ...] = ()
     body: object = None
     hang_up: bool = False
+    made_of: tuple[tuple[str, int], ...] = ()
+    key_as: str = ""
 
     @property
     def path(self) -> str:
         return urlsplit(self.url).path
+
+    @property
+    def data(self) -> bytes | None:
+        """The bytes of the body, or None where there is none."""
+        if self.body is None or isinstance(self.body, bytes):
+            return self.body
+        return json.dumps(self.body, ensure_ascii=False).encode("utf-8", "surrogatepass")
+
+    @property
+    def fields(self) -> CIMultiDict[str]:
+        """The header fields, with the content type of a JSON body; bytes say themselves what they are, or do not."""
+        fields = CIMultiDict(self.headers)
+        if self.body is not None and not isinstance(self.body, bytes):
+            fields.setdefault("Content-Type", "application/json")
+        return fields
 
     @property
     def needs_raw_socket(self) -> bool:
@@ -72,6 +96,11 @@ class Answer:
         return any(dig(event, "error") or dig(event, "type") == "response.failed" for event in self.events)
 
     @property
+    def outcome(self) -> int:
+        """The status that counts: a failure that a stream tells after its first event is a 5xx."""
+        return _FAILED_IN_STREAM if self.failed_in_stream else self.status
+
+    @property
     def accepted(self) -> bool:
         return 200 <= self.status < 300 and not self.error and not self.failed_in_stream  # noqa: PLR2004
 
@@ -86,6 +115,7 @@ class Transport:
     def __init__(self, turn_seconds: float) -> None:
         self._seconds = turn_seconds
         self._session: aiohttp.ClientSession | None = None
+        self.sent = 0
 
     async def __aenter__(self) -> Self:
         connector = aiohttp.TCPConnector(limit=0, force_close=False)
@@ -98,6 +128,7 @@ class Transport:
 
     async def send(self, request: Request) -> Answer:
         started = time.monotonic()
+        self.sent += 1
         answer = await self._within_deadline(request)
         return replace(answer, started=started, seconds=time.monotonic() - started)
 
@@ -112,19 +143,22 @@ class Transport:
 
     async def _send(self, request: Request) -> Answer:
         assert self._session is not None, "use the transport in its `async with` block"
-        headers = CIMultiDict(request.headers)
-        data = (
-            None
-            if request.body is None
-            else json.dumps(request.body, ensure_ascii=False).encode("utf-8", "surrogatepass")
-        )
-        if data is not None:
-            headers.setdefault("Content-Type", "application/json")
         url = URL(request.url, encoded=True)
         async with self._session.request(
-            request.method, url, headers=headers, data=data, allow_redirects=False
+            request.method,
+            url,
+            headers=request.fields,
+            data=_in_pieces(request.data),
+            allow_redirects=False,
+            # Bytes that say nothing of their type are sent just so.
+            skip_auto_headers=("Content-Type",),
         ) as response:
             return await _read(response, hang_up=request.hang_up)
+
+
+def _in_pieces(data: bytes | None) -> bytes | io.BytesIO | None:
+    """A large body is sent piece by piece, so that the others on the loop get their turn."""
+    return io.BytesIO(data) if data is not None and len(data) > _PIECE else data
 
 
 async def _read(response: aiohttp.ClientResponse, *, hang_up: bool) -> Answer:
@@ -178,16 +212,16 @@ async def _send_raw(request: Request, seconds: float) -> Answer:
 def _exchange_raw(request: Request, seconds: float) -> Answer:
     """Send the exact bytes over a plain socket."""
     address = urlsplit(request.url)
-    body = b"" if request.body is None else json.dumps(request.body).encode()
+    body = request.data or b""
     host = address.hostname or ""
     fields = [
         ("Host", address.netloc),
-        *request.headers,
-        ("Content-Type", "application/json"),
+        *request.fields.items(),
         ("Content-Length", str(len(body))),
         ("Connection", "close"),
     ]
-    lines = [f"{request.method} {address.path} HTTP/1.1", *(f"{name}: {value}" for name, value in fields)]
+    resource = f"{address.path}?{address.query}" if address.query else address.path
+    lines = [f"{request.method} {resource} HTTP/1.1", *(f"{name}: {value}" for name, value in fields)]
     with socket.create_connection((host, address.port or 80), timeout=seconds) as connection:
         connection.sendall("\r\n".join([*lines, "", ""]).encode("utf-8", "surrogateescape") + body)
         response = http.client.HTTPResponse(connection, method=request.method)

@@ -74,6 +74,11 @@ def worst(verdicts: Iterable[Verdict]) -> Verdict:
     return next((verdict for verdict in _WORST_FIRST if verdict in present), Verdict.NOT_TESTED)
 
 
+def by_weight(evidence: Iterable[Evidence]) -> list[Evidence]:
+    """The most telling first."""
+    return sorted(evidence, key=lambda each: _WORST_FIRST.index(each.outcome))
+
+
 def counts(results: Iterable[Result]) -> dict[Verdict, int]:
     tally = Counter(result.verdict for result in results)
     return {verdict: tally[verdict] for verdict in Verdict}
@@ -87,8 +92,21 @@ class RunVerdict(enum.StrEnum):
     ERROR = "error"
 
     @property
+    def spoken(self) -> str:
+        return _SPOKEN[self]
+
+    @property
     def exit_code(self) -> int:
         return {"conformant": 0, "not_conformant": 1, "unreachable": 3, "error": 4, "incomplete": 5}[self.value]
+
+
+_SPOKEN = {
+    RunVerdict.CONFORMANT: "conformant",
+    RunVerdict.NOT_CONFORMANT: "NOT conformant",
+    RunVerdict.INCOMPLETE: "incomplete",
+    RunVerdict.UNREACHABLE: "unreachable",
+    RunVerdict.ERROR: "error (of the kit or the set-up)",
+}
 
 
 def run_verdict(results: Sequence[Result], *, fail_on: Level = Level.MUST) -> RunVerdict:

@@ -10,6 +10,8 @@ from continuity_conformance.profile import Limits, Process, Profile, ToolCall
 ORIGIN = "http://continuity.test"
 _RESPONSES = 40
 """What the cache of a server that plays one scenario at a time holds: few, so that it is filled in a moment."""
+_BODY = 1_000_000
+"""How many bytes a request may have: few, so that one more is sent in a moment."""
 
 
 class ReferenceTarget:
@@ -23,28 +25,27 @@ def reference_profile(extra: tuple[str, ...] = (), options: Mapping[str, str] | 
     """The profile of the bundled server, with more arguments where a test wants them (`--defect NAME`)."""
     keys = {name: f"key-{secrets.token_hex(16)}" for name in ("alice", "bob")}
     token = secrets.token_hex(16)
-    arguments = [f"--key={name}={key}" for name, key in keys.items()]
-    arguments += [f"--option={name}={value}" for name, value in (options or {}).items()]
-    start = (
+    more = (*(f"--option={name}={value}" for name, value in (options or {}).items()), *extra)
+    server = (
         sys.executable,
         "-m",
         "continuity_server",
         "--port={port}",
         "--db={folder}/continuity.db",
         "--model={probe}",
-        f"--controls={token}",
-        f"--cors={ORIGIN}",
-        *arguments,
-        *extra,
+        f"--max-body={_BODY}",
     )
+    start = (*server, f"--controls={token}", f"--cors={ORIGIN}", *(f"--key={name}={key}" for name, key in keys.items()))
     return Profile(
         name="reference",
         principals=keys,
         options=dict(options or {}),
-        process=Process(start, alone=(f"--max-responses={_RESPONSES}",)),
+        process=Process(
+            (*start, *more), alone=(f"--max-responses={_RESPONSES}",), keyless=(*server, "--public", *more)
+        ),
         token=token,
         origin=ORIGIN,
-        limits=Limits(parallel=32, responses=_RESPONSES),
+        limits=Limits(parallel=32, responses=_RESPONSES, body=_BODY),
         legacy="{folder}/continuity.db",
         writes=ToolCall("workspace", '{"action": "write", "name": "{name}", "text": "{content}"}'),
         reads=ToolCall("workspace", '{"action": "read", "name": "{name}"}'),

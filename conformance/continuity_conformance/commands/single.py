@@ -6,32 +6,48 @@ from collections.abc import Generator, Sequence
 from contextlib import closing
 from pathlib import Path
 
+from continuity_conformance.commands.budget import add_budget_arguments, budget_of
+from continuity_conformance.commands.target import add_profile
 from continuity_conformance.verdicts import Result, run_verdict
-from continuity_spec import Level, Requirement
+from continuity_spec import Level, Requirement, load_requirements
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("ids", nargs="+", metavar="ID", help="a requirement (DERIVE-04), or an area (DERIVE)")
+    parser.add_argument(
+        "ids",
+        nargs="+",
+        metavar="ID|FILE",
+        help="a requirement (DERIVE-04), an area (DERIVE), or a file of requirements, such as a sequence that was found",
+    )
     parser.add_argument("--target", default="reference", metavar="URL|NAME", help="the server (default: reference)")
-    parser.add_argument("--profile", type=Path, metavar="FILE", help="what the URL alone cannot tell about the target")
+    add_profile(parser)
+    add_budget_arguments(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     # Imported here because they bring the whole kit along.
     from continuity_conformance import transcript  # noqa: PLC0415
-    from continuity_conformance.release import newest  # noqa: PLC0415
-    from continuity_conformance.selection import select  # noqa: PLC0415
 
-    requirements = newest().requirements
-    wanted = select(options.ids, requirements)
     results: list[Result] = []
-    with closing(_decided(options, [each for each in requirements if each.id in wanted])) as decided:
+    with closing(_decided(options, _wanted(options.ids))) as decided:
         for result in decided:
             sys.stdout.writelines(f"{line}\n" for line in (*([""] if results else []), *transcript.lines(result)))
             sys.stdout.flush()
             results.append(result)
     # A failed SHOULD is what was asked about here, and no side matter.
     return run_verdict(results, fail_on=Level.SHOULD).exit_code
+
+
+def _wanted(words: Sequence[str]) -> list[Requirement]:
+    """The requirements that are named, and those of the files that are."""
+    from continuity_conformance.release import newest  # noqa: PLC0415
+    from continuity_conformance.selection import one_each, select  # noqa: PLC0415
+
+    files = [word for word in words if Path(word).is_file()]
+    requirements = newest().requirements
+    named = select([word for word in words if word not in files], requirements)
+    from_files = [each for file in files for each in load_requirements(Path(file))]
+    return one_each([*(each for each in requirements if each.id in named), *from_files])
 
 
 def _decided(options: argparse.Namespace, requirements: Sequence[Requirement]) -> Generator[Result, None, None]:
@@ -43,7 +59,7 @@ def _decided(options: argparse.Namespace, requirements: Sequence[Requirement]) -
     runnable = [each for each in requirements if each.manual is None]
     if not runnable:
         return
-    session = Run(options.target, options.profile, runnable)
+    session = Run(options.target, options.profile, runnable, budget_of(options))
     try:
         session.open()
         yield from (session.result(each.id) for each in runnable)

@@ -1,13 +1,20 @@
 """`continuity spec list | show | lint`: the requirements themselves, without a target."""
 
 import argparse
-import json
-import shutil
 import sys
 from pathlib import Path
+from typing import Final
 
-from continuity_spec import listing, load
+from continuity_conformance.commands.terminal import say, say_json, width
+from continuity_conformance.defects import defects
+from continuity_spec import Requirement, listing, load
 from continuity_spec.loader import BUNDLED
+from continuity_spec.picture import ink_for
+from continuity_spec.screen import Screen, choose
+
+_NARROW: Final = 60
+_WIDE: Final = 100
+"""Wider pictures only have longer arrows."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -17,6 +24,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     listing.set_defaults(action=_list)
     show = actions.add_parser("show", help="what a requirement demands, why, and how it is checked")
     show.add_argument("ids", nargs="+", metavar="ID")
+    which = show.add_mutually_exclusive_group()
+    which.add_argument("--all", action="store_true", help="draw every scenario, and not only the first")
+    which.add_argument("--scenario", metavar="NAME", help="draw this scenario instead of the first")
     show.set_defaults(action=_show)
     lint = actions.add_parser("lint", help="check requirement files: form, words, names, English")
     lint.add_argument("files", nargs="*", type=Path, metavar="FILE", help="default: the spec's own")
@@ -30,15 +40,34 @@ def spec(options: argparse.Namespace) -> int:
 
 def _list(options: argparse.Namespace) -> int:
     whole = load()
-    rows = json.dumps(listing.as_rows(whole), ensure_ascii=False, indent=2) if options.json else ""
-    _say(rows or listing.as_table(whole, _width()))
+    if options.json:
+        say_json(listing.as_rows(whole))
+    else:
+        say(listing.as_table(whole, width()))
     return 0
 
 
 def _show(options: argparse.Namespace) -> int:
     whole = load()
-    _say("\n\n".join(listing.show(whole, wanted.upper(), _width()) for wanted in options.ids))
+    wanted = [whole.requirement(identity.upper()) for identity in options.ids]
+    drawn = [(requirement, choose(requirement, options.scenario, every=options.all)) for requirement in wanted]
+    screen = Screen(
+        min(max(width(), _NARROW), _WIDE),
+        ink_for(sys.stdout.encoding),
+        {defect.name: defect.text for defect in defects().values()},
+        _checks(wanted),
+    )
+    say("\n\n".join(screen.show(*each) for each in drawn))
     return 0
+
+
+def _checks(wanted: list[Requirement]) -> dict[str, str]:
+    """What the Python checks of these requirements say of themselves."""
+    if all(requirement.check is None for requirement in wanted):
+        return {}
+    from continuity_conformance.checks import CHECKS  # noqa: PLC0415 - the other entries need no HTTP
+
+    return {name: (check.__doc__ or "").partition(": ")[2] for name, check in CHECKS.items()}
 
 
 def _lint(options: argparse.Namespace) -> int:
@@ -51,13 +80,5 @@ def _lint(options: argparse.Namespace) -> int:
         for entry in bundled
         if entry.check is not None and entry.check not in CHECKS
     ]
-    _say("\n".join(problems) or "nothing to report")
+    say("\n".join(problems) or "nothing to report")
     return 1 if problems else 0
-
-
-def _width() -> int:
-    return shutil.get_terminal_size().columns
-
-
-def _say(text: str) -> None:
-    sys.stdout.write(f"{text}\n")

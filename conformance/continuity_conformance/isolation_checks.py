@@ -1,0 +1,198 @@
+"""Python checks of ISOLATE: every operation of the OpenAPI document, a server without keys, files, and a thousand ids."""
+
+import asyncio
+import itertools
+import json
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from continuity_conformance.answers import read
+from continuity_conformance.dialogue import Dialogue
+from continuity_conformance.entropy import random_bits
+from continuity_conformance.failure import Unmet, Untested
+from continuity_conformance.interventions import made_step
+from continuity_conformance.keyless import without_a_key
+from continuity_conformance.operations import Operation, locked, optional_paths
+from continuity_conformance.outside import OutsideFiles, outside_files
+from continuity_conformance.registry import check, costly
+from continuity_conformance.requests import WRONG_KEY, turn_request
+from continuity_conformance.stage import Exchange
+from continuity_conformance.transport import Request
+
+_REFUSED: Final[Mapping[str, object]] = {"status": 401, "headers": {"$HEADER": "absent"}, "hides": ["secret"]}
+_FORBIDDEN: Final[Mapping[str, object]] = {"status": 403, "headers": {"$HEADER": "absent"}}
+_NOT_THERE: Final[Mapping[str, object]] = {"status": [400, 404]}
+_IDS: Final = 1000
+_BITS: Final = 120.0
+_ESTIMATED: Final = 0.5
+"""So far the estimate from a thousand ids may lie below 120 bits: twenty times its standard deviation."""
+_MINTING: Final = "many turns, each with ids of its own"
+
+
+@check
+async def every_operation_wants_a_key(dialogue: Dialogue) -> None:
+    """ISOLATE-01: 401 on every operation, whatever the body is and whether or not the id is known; and nothing was done."""
+    profile = dialogue.stage.target.profile
+    credentials = _wrong_credentials(_key(dialogue))
+    await _belongings(dialogue)
+    for number, operation in enumerate(await _operations(dialogue)):
+        for who, wrong in enumerate(credentials):
+            expected = {**_REFUSED, "like": f"$refusal-{number}-{who}"}
+            for request in operation.requests(wrong, profile.token):
+                await dialogue.do("request", expected, **request)
+    for principal, stream in itertools.product(("nobody", "stranger"), (False, True)):
+        turn = {"as": principal, "session": "$hers", "say": f"{principal} {stream}", "stream": stream}
+        await dialogue.do("chat", _REFUSED, **turn)
+    await dialogue.do("chat", {"session": "$hers", "sees": ["secret", "mine"]}, session="$hers", say="mine")
+    await _still_there(dialogue)
+
+
+async def _belongings(dialogue: Dialogue) -> None:
+    """A session with a secret in it, and a response where the target has responses."""
+    await dialogue.do("chat", {"session": "$hers", "sees": ["secret"]}, session="$hers", say="secret")
+    if "responses" in dialogue.stage.target.offers:
+        await dialogue.do("respond", {"response": "$response"}, say="a response")
+
+
+async def _still_there(dialogue: Dialogue) -> None:
+    if "responses" in dialogue.stage.target.offers:
+        await dialogue.do("get", {"body": {"id": "$response"}}, response="$response")
+
+
+async def _operations(dialogue: Dialogue) -> Sequence[Operation]:
+    tried = [await dialogue.do("get", {"status": "any"}, path=path) for path in optional_paths()]
+    return locked(dialogue.stage.target, frozenset(one.request.path for one in tried if one.answer.accepted))
+
+
+def _key(dialogue: Dialogue) -> str:
+    key = dialogue.stage.target.profile.principals.get("alice")
+    if not key:
+        raise Untested("the profile names no key, so there is none that could be missing or wrong")
+    return key
+
+
+def _wrong_credentials(key: str) -> Sequence[Mapping[str, str]]:
+    """No key at all, an unknown one, and what is nearly the right one."""
+    nearly = {f"Bearer {near}" for near in (WRONG_KEY, key[:-1], f"{key}x", key.swapcase(), "")} - {f"Bearer {key}"}
+    return [{}, *({"Authorization": said.strip()} for said in [*sorted(nearly), f"Basic {key}"])]
+
+
+@costly
+@check
+async def without_keys(dialogue: Dialogue) -> None:
+    """ISOLATE-02: without a key a turn is answered, and none is continued: by header, by slug or by response id."""
+    async with without_a_key(dialogue):
+        nobody = {"as": "nobody"}
+        await dialogue.do("chat", {"session": "$told"}, **nobody, say="red")
+        for number, session in enumerate(("$told", "$named")):
+            await dialogue.do("chat", _FORBIDDEN, **nobody, session=session, say=f"blue {number}")
+            await dialogue.do("chat", _FORBIDDEN, **nobody, session=session, say=f"green {number}", stream=True)
+        await _no_response_continues(dialogue)
+        await dialogue.do("chat", {"sees": ["brown"]}, **nobody, say="brown")
+
+
+async def _no_response_continues(dialogue: Dialogue) -> None:
+    if "responses" not in dialogue.stage.target.offers:
+        return
+    nobody = {"as": "nobody"}
+    await dialogue.do("respond", {"response": "$r", "sees": ["yellow"]}, **nobody, say="yellow")
+    await dialogue.do("respond", _FORBIDDEN, **nobody, previous_response_id="$r", say="white")
+    await dialogue.do("respond", _FORBIDDEN, **nobody, previous_response_id="$r", say="grey", stream=True)
+    await dialogue.do("respond", _FORBIDDEN, **nobody, conversation="$slug", say="black")
+    await dialogue.do("respond", _FORBIDDEN, **nobody, session="$told", say="pink")
+
+
+@check
+async def ids_that_are_paths(dialogue: Dialogue) -> None:
+    """ISOLATE-05: refused with 400, or sessions like any other; and no file outside the store was touched."""
+    with outside_files(dialogue) as files:
+        for number, path in enumerate(files.ids()):
+            red, blue = f"red {number}", f"blue {number}"
+            first = {"either": [{"status": 400}, {"session": path, "sees": [red]}]}
+            second = {"either": [{"status": 400}, {"session": path, "sees": [red, blue]}]}
+            await _unread(dialogue, files, await dialogue.do("chat", first, session=path, say=red))
+            await _unread(dialogue, files, await dialogue.do("chat", second, session=path, say=blue))
+            await _read_and_deleted(dialogue, path, f"green {number}")
+        files.must_be_untouched()
+        await dialogue.do("chat", {"session": "$plain", "sees": ["white"]}, session="$plain", say="white")
+
+
+async def _read_and_deleted(dialogue: Dialogue, path: str, say: str) -> None:
+    """The same text as the id of a response, and of a session that is read and deleted."""
+    offers = dialogue.stage.target.offers
+    if "responses" in offers:
+        await dialogue.do("respond", _NOT_THERE, previous_response_id=path, say=say)
+        await dialogue.do("get", _NOT_THERE, response=path)
+        await dialogue.do("delete", _NOT_THERE, response=path)
+    if "sessions" in offers:
+        await dialogue.do("get", {"status": [200, 400, 404]}, session=path)
+        await dialogue.do("delete", {"status": [200, 400, 404]}, session=path)
+
+
+async def _unread(dialogue: Dialogue, files: OutsideFiles, exchange: Exchange) -> None:
+    """Nothing of the files is in the answer, nor in what the model saw."""
+    files.must_be_unread(exchange.answer.text)
+    if exchange.answer.accepted and dialogue.stage.target.observed == "probe":
+        files.must_be_unread(json.dumps((await dialogue.view(exchange)).messages))
+
+
+@costly
+@check
+async def minted_ids(dialogue: Dialogue) -> None:
+    """ISOLATE-08: of a thousand minted ids no two are alike, and 120 bits or more of each are random."""
+    asked = min(dialogue.stage.target.profile.limits.ids, _IDS)
+    for kind, ids in (await _minted(dialogue, asked)).items():
+        bits, different = random_bits(ids), len(set(ids))
+        _must_hold(f"{len(ids)} different ids of a {kind}", f"{different} different ones", holds=different == len(ids))
+        _must_hold(
+            f"{_BITS:g} random bits in the id of a {kind}",
+            f"{bits:.1f} of them, as in {ids[0]}",
+            holds=bits > _BITS - _ESTIMATED,
+        )
+    dialogue.untested += [f"only {asked} ids were asked for: limits.ids of the profile"] * (asked < _IDS)
+
+
+async def _minted(dialogue: Dialogue, asked: int) -> dict[str, list[str]]:
+    """The ids that so many turns mint, by what they name."""
+    limits, verb = dialogue.stage.target.profile.limits, _minting_verb(dialogue)
+    request = _unstored_turn(dialogue, verb)
+    found = [await _ids(dialogue, verb, request)]
+    while len(found) < asked:
+        turns = min(limits.at_once, asked - len(found))
+        found += await asyncio.gather(*(_ids(dialogue, verb, request) for _ in range(turns)))
+    kinds = {"session": [session for _, told in found for session in told]}
+    if verb == "respond":
+        kinds["response"] = [ident for ident, _ in found]
+    return {kind: ids for kind, ids in kinds.items() if ids}
+
+
+def _minting_verb(dialogue: Dialogue) -> str:
+    target = dialogue.stage.target
+    if "responses" in target.offers:
+        return "respond"
+    if target.options["derivation"] != "none":
+        raise Untested("the target mints no id that a client sees: it has no responses, and derives its sessions")
+    return "chat"
+
+
+def _unstored_turn(dialogue: Dialogue, verb: str) -> Request:
+    """A turn that names no session. Of a response nothing is stored, so that a thousand cost little and leave nothing."""
+    step = made_step(verb, {"say": "many", "store": False})
+    content: dict[str, dict[str, object]] = {
+        "respond": {"input": dialogue.speech.user_text("many")},
+        "chat": {"messages": dialogue.speech.messages({}, "many")},
+    }
+    return turn_request(dialogue.stage, dialogue.names, step, content[verb])
+
+
+async def _ids(dialogue: Dialogue, verb: str, request: Request) -> tuple[str, list[str]]:
+    """The id of the answer and of its session. The exchange is not kept: nobody reads a thousand of them."""
+    answer = await dialogue.stage.transport.send(request)
+    ident = read(verb, answer).id if answer.accepted else None
+    _must_hold("an answer with an id", answer.error or f"{answer.status} {answer.text[:160]}", holds=bool(ident))
+    return str(ident), answer.fields(dialogue.stage.target.header)
+
+
+def _must_hold(expected: str, actual: str, *, holds: bool) -> None:
+    if not holds:
+        raise Unmet(expected, actual, expectation="ids", step=_MINTING)

@@ -1,0 +1,47 @@
+"""Where Python checks register under their names, which of them disturb the server that they play on, cost much, make up their data, or rest on the results of others."""
+
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from continuity_conformance.dialogue import Dialogue
+
+Check = Callable[[Dialogue], Awaitable[None]]
+CHECKS: Final[dict[str, Check]] = {}
+DISTURBING: Final[set[str]] = set()
+"""The checks that others on the same server would notice."""
+COSTLY: Final[set[str]] = set()
+"""The checks that take longer than all calm scenarios together."""
+SEEDED: Final[set[str]] = set()
+"""The checks that make up their data, from the seed of the budget."""
+CONCLUDING: Final[set[str]] = set()
+"""The checks that rest on the results of the run."""
+
+
+def check(function: Check) -> Check:
+    """Register a check under its name."""
+    CHECKS[function.__name__] = function
+    return function
+
+
+def disturbing(function: Check) -> Check:
+    """Mark a check that stops or restarts the server: it plays alone."""
+    DISTURBING.add(function.__name__)
+    return function
+
+
+def costly(function: Check) -> Check:
+    """Mark a check that starts a server of its own or asks a thousand times: on a defect that it was not made for it is left out of the matrix."""
+    COSTLY.add(function.__name__)
+    return function
+
+
+def seeded(function: Check) -> Check:
+    """Mark a check that makes up its data: a failure names the seed. A thousand requests are costly, too."""
+    SEEDED.add(function.__name__)
+    return costly(function)
+
+
+def concluding(function: Check) -> Check:
+    """Mark a check that rests on the results of others: it plays when they are decided."""
+    CONCLUDING.add(function.__name__)
+    return function

@@ -1,0 +1,125 @@
+"""The checklist: what an implementer builds and a reviewer asks, area by area and level by level.
+
+Without results it is the bundled spec's, and every box is empty. With results a box is ticked where the requirement passed; what a person must answer is never
+ticked by a run.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from continuity_conformance.description import build, checked, pitfalls, question
+from continuity_conformance.headline import headline
+from continuity_conformance.report.markdown import code, plain
+from continuity_conformance.report.model import Report
+from continuity_conformance.report.page import page
+from continuity_conformance.report.visible import cut, one_line
+from continuity_conformance.verdicts import Verdict
+from continuity_spec import Level, Requirement
+
+_RESULT = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One row. `verdict` is None where no run has said anything."""
+
+    id: str
+    area: str
+    level: Level
+    question: str
+    checked: str
+    build: tuple[str, ...]
+    why: str
+    pitfalls: tuple[str, ...]
+    manual: bool
+    verdict: Verdict | None = None
+    said: str = ""
+
+    @property
+    def ticked(self) -> bool:
+        return self.verdict is Verdict.PASS and not self.manual
+
+
+@dataclass(frozen=True, slots=True)
+class Checklist:
+    title: str
+    items: tuple[Item, ...]
+
+    @property
+    def progress(self) -> str:
+        manual = sum(item.manual for item in self.items)
+        ticked = sum(item.ticked for item in self.items)
+        return f"{ticked} of {len(self.items)} ticked; {manual} are answered by a person."
+
+    def groups(self) -> Iterator[tuple[str, list[tuple[str, list[Item]]]]]:
+        """By area and level, the binding levels first."""
+        for area, members in groupby(self.items, key=lambda item: item.area):
+            ranked = sorted(members, key=lambda item: list(Level).index(item.level))
+            yield area, [(level.value, list(rows)) for level, rows in groupby(ranked, key=lambda item: item.level)]
+
+
+def from_spec(requirements: Sequence[Requirement], release: str) -> Checklist:
+    items = (
+        Item(
+            each.id,
+            each.area,
+            each.level,
+            question(each),
+            checked(each),
+            tuple(build(each)),
+            each.why,
+            tuple(pitfalls(each)),
+            each.manual is not None,
+        )
+        for each in requirements
+    )
+    return Checklist(f"Session Continuity {release}: checklist", tuple(items))
+
+
+def from_report(report: Report) -> Checklist:
+    items = (
+        Item(
+            row.result.id,
+            row.result.area,
+            row.result.level,
+            row.question,
+            row.checked,
+            row.build,
+            row.why,
+            row.pitfalls,
+            row.manual,
+            row.result.verdict,
+            "" if row.result.verdict is Verdict.PASS else cut(one_line(headline(row.result)), _RESULT),
+        )
+        for row in report.rows
+    )
+    return Checklist(f"Session Continuity {report.release}: checklist of {report.target.name}", tuple(items))
+
+
+def as_markdown(checklist: Checklist) -> str:
+    return "\n".join(_lines(checklist)) + "\n"
+
+
+def as_html(checklist: Checklist) -> str:
+    return page("checklist.html.j2", None, checklist=checklist)
+
+
+def _lines(checklist: Checklist) -> Iterator[str]:
+    yield from (f"# {plain(checklist.title)}", "", checklist.progress)
+    for area, levels in checklist.groups():
+        yield from ("", f"## {plain(area)}")
+        for level, items in levels:
+            yield from ("", f"### {plain(area)}: {level}", "")
+            for item in items:
+                yield from _item(item)
+
+
+def _item(item: Item) -> Iterator[str]:
+    yield f"- [{'x' if item.ticked else ' '}] **{item.id}** {plain(item.question, 1000)}"
+    if item.verdict is not None and not item.ticked and not item.manual:
+        yield f"  - *result*: **{item.verdict.spoken}** {code(item.said)}"
+    yield f"  - *checked*: {plain(item.checked, 1000)}"
+    if item.build:
+        yield f"  - *build*: {plain('; '.join(item.build), 1000)}"
+    yield f"  - *pitfalls*: {plain(' '.join((item.why, *item.pitfalls)), 2000)}"

@@ -1,0 +1,190 @@
+"""Compare: runs side by side, and what changed from each to the next.
+
+A regression is a requirement that passed and no longer does: it *broke* (it fails, or the kit could not tell), or it is *lost* (no longer tested, no longer
+applicable, no longer there). What is not tested is never a pass, so losing a pass counts.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from continuity_conformance.report.markdown import code, plain, table
+from continuity_conformance.report.model import Report
+from continuity_conformance.report.page import MARKS, page
+from continuity_conformance.report.visible import cut, one_line
+from continuity_conformance.tally import HEADS, Tally, total
+from continuity_conformance.verdicts import Result, Verdict
+
+_FAILING = frozenset({Verdict.FAIL, Verdict.ERROR})
+_NOT_THERE = "·"
+_NAME = 40
+_WIDTH = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run, under a name that no other column has."""
+
+    name: str
+    report: Report
+
+    @property
+    def tally(self) -> Tally:
+        return total(self.report.results)
+
+    def result(self, requirement_id: str) -> Result | None:
+        return next((result for result in self.report.results if result.id == requirement_id), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A requirement with another verdict than before. None: it was not, or is not, in the run."""
+
+    id: str
+    text: str
+    before: Verdict | None
+    after: Verdict | None
+
+    @property
+    def kind(self) -> str:
+        if self.before is Verdict.PASS:
+            return "broke" if self.after in _FAILING else "lost"
+        if self.after is Verdict.PASS:
+            return "better"
+        return "fails now" if self.after in _FAILING else "changed"
+
+    @property
+    def told(self) -> str:
+        return f"{_spoken(self.before)} → {_spoken(self.after)}"
+
+
+KINDS = ("broke", "lost", "fails now", "better", "changed")
+_REGRESSIONS = ("broke", "lost")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A row of the matrix."""
+
+    id: str
+    level: str
+    text: str
+    verdicts: tuple[Verdict | None, ...]
+
+    @property
+    def differs(self) -> bool:
+        return len(set(self.verdicts)) > 1
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    runs: tuple[Run, ...]
+    lines: tuple[Line, ...]
+
+    def steps(self) -> Iterator[tuple[Run, Run, list[Change]]]:
+        """Each run and the next, with what changed between them, regressions first."""
+        for position, (before, after) in enumerate(pairwise(self.runs)):
+            changes = [Change(line.id, line.text, *line.verdicts[position : position + 2]) for line in self.lines]
+            changed = [change for change in changes if change.before is not change.after]
+            yield before, after, sorted(changed, key=lambda change: KINDS.index(change.kind))
+
+    @property
+    def regressed(self) -> bool:
+        return any(change.kind in _REGRESSIONS for _, _, changes in self.steps() for change in changes)
+
+
+def compare(reports: Sequence[Report], places: Sequence[str]) -> Comparison:
+    """Lay runs side by side. `places` tell runs of one target apart."""
+    names = [report.target.name for report in reports]
+    runs = [
+        Run(cut(one_line(name if names.count(name) == 1 else f"{name} ({place})"), _NAME), report)
+        for name, place, report in zip(names, places, reports, strict=True)
+    ]
+    # The newest run's order and words; what only older ones have stands at the end.
+    known = {result.id: result for report in reversed(reports) for result in report.results if result}
+    latest = {result.id: result for report in reports for result in report.results}
+    return Comparison(tuple(runs), tuple(_line(latest[each], runs) for each in known))
+
+
+def _line(result: Result, runs: Sequence[Run]) -> Line:
+    found = [run.result(result.id) for run in runs]
+    verdicts = tuple(each.verdict if each is not None else None for each in found)
+    return Line(result.id, result.level.value, result.text, verdicts)
+
+
+def _spoken(verdict: Verdict | None) -> str:
+    return verdict.spoken if verdict is not None else "not there"
+
+
+def _mark(verdict: Verdict | None) -> str:
+    return MARKS[verdict] if verdict is not None else _NOT_THERE
+
+
+def as_text(comparison: Comparison) -> str:
+    return "\n".join(cut(line, _WIDTH) for line in _text_lines(comparison)) + "\n"
+
+
+def _text_lines(comparison: Comparison) -> Iterator[str]:
+    for number, run in enumerate(comparison.runs, 1):
+        yield f"{number}  {run.name}: {run.report.verdict.spoken}"
+        yield f"   {', '.join(f'{run.tally.counts[verdict]} {HEADS[verdict]}' for verdict in HEADS)}"
+    for before, after, changes in comparison.steps():
+        yield from ("", f"from {before.name} to {after.name}:", *([] if changes else ["  nothing changed"]))
+        yield from (f"  {change.kind:9}  {change.id:11}  {change.told}" for change in changes)
+    differing = [line for line in comparison.lines if line.differs]
+    same = len(comparison.lines) - len(differing)
+    yield from ("", f"{same} of {len(comparison.lines)} requirements have the same verdict in all runs.")
+    if differing:
+        yield from ("", " " * 13 + "  ".join(str(number) for number, _ in enumerate(comparison.runs, 1)))
+        for line in differing:
+            yield f"{line.id:11}  {'  '.join(_mark(verdict) for verdict in line.verdicts)}  {line.text}"
+        yield f"({', '.join(f'{MARKS[verdict]} {HEADS[verdict]}' for verdict in HEADS)}, {_NOT_THERE} not there)"
+
+
+def as_markdown(comparison: Comparison) -> str:
+    return "\n".join(_markdown_lines(comparison)) + "\n"
+
+
+def _markdown_lines(comparison: Comparison) -> Iterator[str]:
+    yield from ("# Session Continuity: comparison", "")
+    heads = ("run", "verdict", *(HEADS[verdict] for verdict in HEADS))
+    yield from table(
+        heads,
+        (
+            (code(run.name), run.report.verdict.spoken, *(run.tally.counts[verdict] for verdict in HEADS))
+            for run in comparison.runs
+        ),
+    )
+    for before, after, changes in comparison.steps():
+        yield from ("", f"## From {code(before.name)} to {code(after.name)}", "")
+        if not changes:
+            yield "Nothing changed."
+            continue
+        yield from table(
+            ("", "requirement", "verdict"),
+            ((f"**{each.kind}**", f"{each.id} {plain(each.text)}", each.told) for each in changes),
+        )
+    yield from ("", "## All requirements", "")
+    yield from table(
+        ("requirement", "level", *(code(run.name) for run in comparison.runs)),
+        (
+            (f"{line.id} {plain(line.text)}", line.level, *(_cell(verdict) for verdict in line.verdicts))
+            for line in comparison.lines
+        ),
+    )
+
+
+def _cell(verdict: Verdict | None) -> str:
+    return f"{_mark(verdict)} {_spoken(verdict)}"
+
+
+def as_html(comparison: Comparison) -> str:
+    return page(
+        "compare.html.j2",
+        None,
+        comparison=comparison,
+        steps=list(comparison.steps()),
+        heads=HEADS,
+        cell=_cell,
+        regressions=_REGRESSIONS,
+    )

@@ -1,0 +1,52 @@
+"""All formats of a report, in one folder. Each is made from results.json alone, and written whole or not at all."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from continuity_conformance.errors import KitError, UsageError
+from continuity_conformance.report import badge, checklist, html, junit, markdown, reproduce
+from continuity_conformance.report.model import Report, read
+from continuity_conformance.whole_file import replace_file
+
+FILES: Final[dict[str, Callable[[Report], str]]] = {
+    "report.html": html.render,
+    "report.md": markdown.render,
+    "junit.xml": junit.render,
+    "checklist.md": lambda report: checklist.as_markdown(checklist.from_report(report)),
+    "badge.svg": badge.as_svg,
+    "badge.json": badge.as_json,
+    "reproduce.sh": reproduce.render,
+}
+
+
+def forget(folder: Path) -> None:
+    """Take away what an earlier run left in this folder: beside the results of another it would be taken for theirs."""
+    for name in FILES:
+        try:
+            (folder / name).unlink(missing_ok=True)
+        except OSError as trouble:
+            raise UsageError(
+                f"an earlier report cannot be replaced ({trouble.strerror}).",
+                where=str(folder / name),
+                do="Name another folder, or take it away.",
+            ) from None
+
+
+def write(results: Path, folder: Path) -> list[Path]:
+    """Make every format of these results in this folder, and give the paths. Raises ContinuityError."""
+    report = read(results)
+    written = []
+    for name, render in FILES.items():
+        path = folder / name
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            replace_file(path, render(report), executable=path.suffix == ".sh")
+        except OSError as trouble:
+            raise KitError(
+                f"the report cannot be written ({trouble.strerror}).",
+                where=str(path),
+                do=f"Free the folder, then: continuity report {results}",
+            ) from None
+        written.append(path)
+    return written

@@ -1,0 +1,104 @@
+"""junit.xml: a run for the test views of CI servers.
+
+Written with xml.etree, which quotes everything; characters that XML does not have are gone since results.json was read (`visible`). A failed SHOULD that does
+not count, and a failure that the baseline knows, are skipped with a message: a CI would fail the build on them.
+"""
+
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+from typing import Final
+
+from continuity_conformance.classes import class_of
+from continuity_conformance.headline import headline
+from continuity_conformance.report.model import Report, Row
+from continuity_conformance.report.visible import cut, one_line
+from continuity_conformance.tally import by_area
+from continuity_conformance.verdicts import Verdict
+
+_MESSAGE: Final = 400
+_TEXT: Final = 20_000
+
+
+def render(report: Report) -> str:
+    counts = _outcomes(report, list(report.rows))
+    root = ET.Element("testsuites", {"name": "session continuity", "time": f"{report.seconds:.3f}", **counts})
+    for tally in by_area(report.results):
+        root.append(_suite(report, tally.name))
+    ET.indent(root)
+    return '<?xml version="1.0" encoding="utf-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
+
+
+def _suite(report: Report, area: str) -> ET.Element:
+    rows = [row for row in report.rows if row.result.area == area]
+    seconds = sum(row.result.seconds for row in rows)
+    about = {"name": area, "timestamp": report.started, "time": f"{seconds:.3f}", **_outcomes(report, rows)}
+    suite = ET.Element("testsuite", about)
+    _properties(suite, target=report.target.name, release=report.release, verdict=report.verdict.value)
+    suite.extend(_case(report, row) for row in rows)
+    return suite
+
+
+def _outcomes(report: Report, rows: list[Row]) -> dict[str, str]:
+    tags = [_outcome(report, row) for row in rows]
+    return {
+        "tests": str(len(rows)),
+        "failures": str(tags.count("failure")),
+        "errors": str(tags.count("error")),
+        "skipped": str(tags.count("skipped")),
+    }
+
+
+def _outcome(report: Report, row: Row) -> str:
+    """The word of JUnit for a verdict; empty for a pass."""
+    match row.result.verdict:
+        case Verdict.PASS:
+            return ""
+        case Verdict.ERROR:
+            return "error"
+        case Verdict.FAIL if not row.accepted and report.gate.counts_for(row.result.level):
+            return "failure"
+    return "skipped"
+
+
+def _case(report: Report, row: Row) -> ET.Element:
+    result = row.result
+    case = ET.Element(
+        "testcase",
+        {
+            "classname": f"continuity.{result.area}",
+            "name": f"{result.id} {result.text}",
+            "time": f"{result.seconds:.3f}",
+        },
+    )
+    _properties(
+        case,
+        requirement=result.id,
+        level=result.level.value,
+        verdict=result.verdict.value,
+        **{"class": class_of(result) or ""},
+    )
+    case.extend(_told(report, row))
+    return case
+
+
+def _told(report: Report, row: Row) -> Iterator[ET.Element]:
+    tag = _outcome(report, row)
+    if tag:
+        message = f"{_standing(row, tag)}{headline(row.result)}"
+        told = ET.Element(tag, {"message": cut(one_line(message), _MESSAGE)})
+        if tag != "skipped":
+            told.set("type", row.result.verdict.value)
+        told.text = cut(row.result.failure or row.result.reason, _TEXT)
+        yield told
+
+
+def _standing(row: Row, tag: str) -> str:
+    if row.accepted and row.known is not None:
+        return f"known until {row.known.until} ({row.known.reason}): "
+    return "warned: " if row.result.verdict is Verdict.FAIL and tag == "skipped" else ""
+
+
+def _properties(element: ET.Element, **values: str) -> None:
+    holder = ET.SubElement(element, "properties")
+    for name, value in values.items():
+        ET.SubElement(holder, "property", {"name": name, "value": value})

@@ -1,0 +1,123 @@
+"""report.md: a run for a pull-request comment and the step summary of a CI.
+
+What a server said stands between backticks that it cannot close, or has every sign that Markdown knows escaped. Long lists are cut, with a note: GitHub takes
+no comment over 65,536 characters.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from continuity_conformance.headline import headline
+from continuity_conformance.report.model import Report, Row
+from continuity_conformance.report.page import MARKS
+from continuity_conformance.report.reproduce import again
+from continuity_conformance.report.visible import cut, one_line
+from continuity_conformance.tally import HEADS, Tally, by_area, columns, total
+from continuity_conformance.verdicts import RunVerdict, Verdict
+
+_SIGNS: Final = re.compile(r"([\\`*_\[\]<>|~$&]|:(?=//)|(?<=www)\.)")
+_MENTION: Final = re.compile(r"([@#])(?=\w)")
+_TICKS: Final = re.compile(r"`+")
+_LINE: Final = 300
+_COMMENT: Final = 65_000
+_ROWS: Final = (60, 30, 15, 5)
+"""How many rows a list has at most: the most with which the whole fits."""
+_SPELLED: Final[dict[RunVerdict, str]] = {
+    RunVerdict.CONFORMANT: "✅",
+    RunVerdict.NOT_CONFORMANT: "❌",
+    RunVerdict.INCOMPLETE: "🟡",
+    RunVerdict.UNREACHABLE: "⚠️",
+    RunVerdict.ERROR: "⚠️",
+}
+
+
+def plain(text: str, length: int = _LINE) -> str:
+    """Text in which Markdown and HTML find nothing: no link, no cell border, no tag. GitHub finds mentions even behind a backslash."""
+    return _MENTION.sub("\\1\u200b", _SIGNS.sub(r"\\\1", cut(one_line(text), length)))
+
+
+def code(text: str, length: int = _LINE) -> str:
+    """Text as code, in one line, also in a table: a fence longer than any inside it."""
+    line = cut(one_line(text), length).replace("|", "¦") or " "
+    fence = "`" * (max((len(ticks) for ticks in _TICKS.findall(line)), default=0) + 1)
+    pad = " " if len(fence) > 1 else ""
+    return f"{fence}{pad}{line}{pad}{fence}"
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[str]:
+    yield f"| {' | '.join(heads)} |"
+    yield f"|{'|'.join('---' for _ in heads)}|"
+    yield from (f"| {' | '.join(str(cell) for cell in row)} |" for row in rows)
+
+
+def render(report: Report) -> str:
+    forms = ("\n".join(_lines(report, rows)) + "\n" for rows in _ROWS)
+    return next((text for text in forms if len(text) <= _COMMENT), "\n".join(_verdict(report)) + "\n")
+
+
+def _lines(report: Report, rows: int) -> Iterator[str]:
+    yield from _verdict(report)
+    yield from _failures("Failed", report.failed, report, rows)
+    yield from _failures("Known failures", report.accepted, report, rows)
+    yield from _failures("Warned", report.warned, report, rows)
+    yield from _reasons("Errors of the kit or the set-up", report.with_verdict(Verdict.ERROR), rows)
+    yield from _reasons("Not tested", report.with_verdict(Verdict.NOT_TESTED), rows)
+    yield from _reasons("Not applicable", report.with_verdict(Verdict.NOT_APPLICABLE), rows)
+
+
+def _verdict(report: Report) -> Iterator[str]:
+    yield f"## {_SPELLED[report.verdict]} {report.verdict.spoken}: {plain(report.target.name)}"
+    yield ""
+    yield f"Session Continuity {plain(report.release)}, {report.started}, {report.seconds:.1f} s, {plain(report.kit)}."
+    reasons = "; ".join(plain(reason) for reason in report.gate.reasons)
+    opened = "open" if report.gate.passed else "closed"
+    yield f"Gate {opened} (exit code {report.gate.exit_code}){f': {reasons}' if reasons else ''}."
+    if not report.finished:
+        yield "**The run did not go to its end: this is what was decided until then.**"
+    yield ""
+    yield from numbers(by_area(report.results), total(report.results), columns(report.results))
+    yield ""
+    yield f"Classes: {', '.join(f'{each.name} {each.verdict.spoken}' for each in report.classes) or 'none'}."
+
+
+def numbers(tallies: Sequence[Tally], whole: Tally, shown: Sequence[Verdict]) -> Iterator[str]:
+    yield "|  | " + " | ".join(HEADS[verdict] for verdict in shown) + " |"
+    yield "|---|" + "---:|" * len(shown)
+    for tally in tallies:
+        yield f"| {plain(tally.name)} | " + " | ".join(str(tally.counts[verdict]) for verdict in shown) + " |"
+    yield "| **total** | " + " | ".join(f"**{whole.counts[verdict]}**" for verdict in shown) + " |"
+
+
+def _failures(title: str, rows: Sequence[Row], report: Report, shown: int) -> Iterator[str]:
+    if not rows:
+        return
+    yield from ("", f"### {title} ({len(rows)})", "")
+    yield from table(
+        ("", "requirement", "what is wrong"),
+        ((MARKS[row.result.verdict], _named(row), _wrong(row)) for row in rows[:shown]),
+    )
+    if rows[shown:]:
+        yield from ("", f"{len(rows) - shown} more are in report.html and results.json.")
+    yield from ("", f"Run one again: {code(again(rows[0].result.id, report.again))}")
+
+
+def _named(row: Row) -> str:
+    return f"**{row.result.id}** ({row.result.level.value}) {plain(row.result.text)}"
+
+
+def _wrong(row: Row) -> str:
+    known = f"<br>known until {plain(row.known.until)}: {plain(row.known.reason)}" if row.known else ""
+    return code(headline(row.result)) + known
+
+
+def _reasons(title: str, rows: Sequence[Row], shown: int) -> Iterator[str]:
+    """One line a reason, because forty requirements that need the same control need one remedy."""
+    groups: dict[str, list[str]] = {}
+    for row in rows:
+        groups.setdefault(one_line(row.result.reason), []).append(row.result.id)
+    if groups:
+        yield from ("", "<details>", f"<summary>{title} ({len(rows)})</summary>", "")
+        yield from (f"- {code(reason)}: {', '.join(ids)}" for reason, ids in list(groups.items())[:shown])
+        yield from [f"- {len(groups) - shown} more reasons are in results.json."] if len(groups) > shown else []
+        yield from ("", "</details>")

@@ -1,0 +1,55 @@
+"""reproduce.sh: for each failure the command that runs just it, and a curl where one request shows it.
+
+Whatever a server made up is quoted data to the shell, and stands in comments on one line. Keys come from the environment.
+"""
+
+import shlex
+from collections.abc import Iterator
+from typing import Final
+
+from continuity_conformance.curl import one_request
+from continuity_conformance.headline import headline
+from continuity_conformance.report.model import Again, Report, Row
+from continuity_conformance.report.visible import cut, one_line
+from continuity_conformance.verdicts import Verdict
+
+_COMMENT: Final = 160
+
+
+def again(requirement_id: str, target: Again) -> str:
+    """The command that runs one requirement against the same target."""
+    profile = ["--profile", target.profile] if target.profile is not None else []
+    return shlex.join(["continuity", "run", requirement_id, "--target", target.target, *profile])
+
+
+def render(report: Report) -> str:
+    return "\n".join(_lines(report)) + "\n"
+
+
+def _lines(report: Report) -> Iterator[str]:
+    failed = report.with_verdict(Verdict.FAIL)
+    yield "#!/bin/sh"
+    yield _comment(f"{report.target.name}, {report.started}: {report.verdict.spoken}, {len(failed)} failed.")
+    yield "# The kit takes keys from the environment, as the profile names them; curl takes KEY (alice's), BOB_KEY and so on."
+    yield f"TARGET=${{TARGET:-{shlex.quote(report.target.url)}}}"
+    for row in failed:
+        yield ""
+        yield from _failure(row, report)
+
+
+def _failure(row: Row, report: Report) -> Iterator[str]:
+    yield _comment(f"{row.result.id} ({row.result.level}): {row.result.text}")
+    yield _comment(headline(row.result))
+    yield again(row.result.id, report.again)
+    command = _one_request(row, report.target.url)
+    if command:
+        yield from ("# One request shows it:", command)
+
+
+def _one_request(row: Row, base: str) -> str | None:
+    failed = [each for each in row.result.evidence if each.outcome is Verdict.FAIL]
+    return next((line for each in failed if (line := one_request(each.expectation, each.exchanges, base))), None)
+
+
+def _comment(text: str) -> str:
+    return f"# {cut(one_line(text), _COMMENT)}"
