@@ -3,19 +3,20 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: check test lint matrix help
+.PHONY: check test lint browser matrix mutants help
 
 help:
 	@echo "make check   run the whole suite against the bundled server"
 	@echo "make test    lint, type-check and run all tests"
 	@echo "make lint    ruff, mypy and the spec's own lint"
-	@echo "make matrix  run the suite on every defect and write docs/reference/matrix.json anew"
+	@echo "make matrix  run the suite on every defect and write the matrix anew"
+	@echo "make mutants run the suite on every mechanical mutant of the server and write docs/reference/mutants.md anew"
 
 check: $(READY)
 	$(BIN)/continuity check
 
-test: $(READY) lint
-	$(BIN)/python -m pytest
+test: $(READY) lint browser
+	$(BIN)/python -m pytest -n 3 --dist loadfile
 
 lint: $(READY)
 	$(BIN)/ruff check -q
@@ -23,8 +24,15 @@ lint: $(READY)
 	$(BIN)/mypy
 	$(BIN)/continuity spec lint
 
+# The tests of report.html open it in a real browser.
+browser:
+	@command -v chromium > /dev/null || (echo "make: installing Debian's chromium for the tests of report.html" && apt-get update -qq && apt-get install -y -qq chromium > /dev/null)
+
 matrix: $(READY)
 	$(BIN)/python tests/matrix/matrix.py
+
+mutants: $(READY)
+	$(BIN)/python tests/mutants/mutants.py
 
 $(READY): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Session Continuity needs Python 3.11 or newer; try: make PYTHON=python3.11")'

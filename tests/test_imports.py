@@ -13,7 +13,7 @@ ALLOWED = {
     "reference_server/continuity_server": set(),
 }
 OURS = {folder.rpartition("/")[2] for folder in ALLOWED}
-PURE = ("continuity", "derivation", "echo", "environment", "history", "legacy", "lineage", "slugs")
+PURE = ("borders", "continuity", "derivation", "echo", "environment", "history", "legacy", "lineage", "slugs")
 
 
 def imported(file: Path) -> set[str]:

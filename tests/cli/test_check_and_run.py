@@ -23,7 +23,7 @@ def url() -> Iterator[str]:
 
 
 def continuity(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([CONTINUITY, *arguments], cwd=cwd, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run([CONTINUITY, *arguments], cwd=cwd, capture_output=True, text=True, timeout=400, check=False)
 
 
 def test_the_bundled_server_is_conformant(tmp_path: Path):

@@ -71,3 +71,9 @@ def test_pytest_without_a_target_is_as_it_was(installed, tmp_path):
 
     assert "1 passed" in done.stdout
     assert "continuity" not in done.stdout
+
+
+def test_the_matrix_comes_along(installed, tmp_path):
+    done = run(installed / "continuity", "defects", "--matrix", "--json", cwd=tmp_path)
+
+    assert "HISTORY-02" in json.loads(done.stdout)["history-doubles"]

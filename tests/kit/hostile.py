@@ -1,4 +1,4 @@
-"""Servers that keep nothing of the contract, for `python hostile.py NAME`. Each answers everything in one way."""
+"""Servers that keep nothing of the contract, for `python hostile.py NAME [PORT]`. Each answers everything in one way."""
 
 import asyncio
 import json
@@ -24,8 +24,8 @@ def completion(identity: str, text: str = "Hello.") -> dict[str, object]:
     }
 
 
-def response(identity: str) -> dict[str, object]:
-    part = {"type": "output_text", "text": "Hello.", "annotations": []}
+def response(identity: str, text: str = "Hello.") -> dict[str, object]:
+    part = {"type": "output_text", "text": text, "annotations": []}
     item = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": [part]}
     return {
         "id": f"resp_{identity}",
@@ -123,15 +123,15 @@ SERVERS = {
 }
 
 
-async def main(name: str) -> None:
+async def main(name: str, port: str = "0") -> None:
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", SERVERS[name])
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
     await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    await web.TCPSite(runner, "127.0.0.1", int(port)).start()
     print(f"listening on http://127.0.0.1:{runner.addresses[0][1]}", flush=True)
     await asyncio.Event().wait()
 
 
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1]))
+    asyncio.run(main(*sys.argv[1:]))

@@ -37,7 +37,7 @@ def run_pytest(folder: Path, surroundings: dict[str, str]) -> Pytest:
     def run(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "pytest", *LEAN, *arguments]
         return subprocess.run(
-            command, cwd=folder, env=surroundings | environ, capture_output=True, text=True, timeout=60, check=False
+            command, cwd=folder, env=surroundings | environ, capture_output=True, text=True, timeout=400, check=False
         )
 
     return run

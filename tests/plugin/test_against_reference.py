@@ -15,22 +15,12 @@ from urllib.parse import urlsplit
 
 import jsonschema
 import pytest
+from running import serving
 
 from continuity_conformance.release import newest
 from continuity_spec.schema import schema
 
 RELEASE = [requirement.id for requirement in newest().requirements]
-
-
-@contextmanager
-def serving(*arguments: str) -> Iterator[str]:
-    command = [sys.executable, "-m", "continuity_server", "--port", "0", "--db", ":memory:", *arguments]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
-        assert server.stdout is not None
-        try:
-            yield server.stdout.readline().removeprefix("listening on ").strip()
-        finally:
-            server.terminate()
 
 
 @pytest.fixture(scope="module")

@@ -110,9 +110,9 @@ def test_a_target_that_nobody_reached_has_no_pass():
 
 
 def test_a_password_in_the_url_is_in_no_report():
-    outcome = Ledger(Settings("http://me:secret@127.0.0.1:1/?key=secret"), RELEASE).close()
+    outcome = Ledger(Settings("http://me:hunter2@127.0.0.1:1/?key=hunter2"), RELEASE).close()
 
-    assert "secret" not in json.dumps(results.as_json(outcome))
+    assert "hunter2" not in json.dumps(results.as_json(outcome))
 
 
 @pytest.mark.parametrize(
@@ -170,31 +170,31 @@ def test_a_class_of_which_nothing_applies_is_not_claimed():
 
 
 def test_the_summary_fits_on_80_columns():
-    lines = list(summary.lines(ledger(every_kind()).close(), Path("report/results.json")))
+    lines = summary.lines(ledger(every_kind()).close(), Path("report/results.json"))
 
     assert max(len(line) for line in lines) <= 80
 
 
 def test_the_counts_of_the_summary_add_up_to_the_release():
-    lines = list(summary.lines(ledger(every_kind()).close(), None))
+    lines = summary.lines(ledger(every_kind()).close(), None)
     total = next(line for line in lines if line.startswith("total"))
 
     assert sum(int(number) for number in total.split()[1:]) == len(RELEASE.requirements)
 
 
 def test_the_summary_begins_with_the_verdict():
-    assert next(summary.lines(ledger().close(), None)).startswith("verdict: conformant")
+    assert summary.lines(ledger().close(), None)[0].startswith("verdict: conformant")
 
 
 def test_each_failure_has_one_line():
     failed = first(binding=True)
-    lines = list(summary.lines(ledger({failed: Verdict.FAIL}).close(), None))
+    lines = summary.lines(ledger({failed: Verdict.FAIL}).close(), None)
 
     assert f"  {failed:11} MUST      session: expected one, actual two" in lines
 
 
 def test_what_was_not_tested_is_grouped_by_its_reason():
     some = [each.id for each in RELEASE.requirements[:3]]
-    lines = list(summary.lines(ledger(dict.fromkeys(some, Verdict.NOT_TESTED)).close(), None))
+    lines = summary.lines(ledger(dict.fromkeys(some, Verdict.NOT_TESTED)).close(), None)
 
     assert lines[lines.index("  for a reason") + 1].split() == ", ".join(some).split()

@@ -1,7 +1,8 @@
 """What every request crosses: keys, header checks, errors, CORS, idempotency, capabilities, controls."""
 
+import json
 import socket
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import pytest
 from conftest import HEADER, said
@@ -149,3 +150,92 @@ def test_the_token_of_the_controls_is_needed(server):
     status, _, _ = server.request("POST", "/conformance/v1/fault", {"what": "read"}, {"X-Conformance-Token": "wrong"})
 
     assert status == 404
+
+
+HELLO = {"model": "m", "messages": [{"role": "user", "content": "Hello"}]}
+
+
+def post(server, body, **headers):
+    status, _, said = server.request("POST", "/v1/chat/completions", body, headers)
+    return status, said["error"]["code"]
+
+
+@pytest.mark.parametrize("role", [{}, [], None, 7, "pirate"])
+def test_a_role_of_any_type_is_refused(server, role):
+    assert post(server, {"messages": [{"role": role, "content": "a"}]}) == (400, "invalid_request")
+    assert server.respond([{"role": role, "content": "a"}])[0] == 400
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "application/jsonp"])
+def test_a_body_that_is_announced_as_something_else_is_refused(server, kind):
+    body = json.dumps(HELLO).encode()
+
+    assert post(server, body, **{"Content-Type": kind}) == (415, "unsupported_media_type")
+
+
+@pytest.mark.parametrize("kind", ["application/json; charset=utf-8", "Application/JSON", "application/vnd.api+json"])
+def test_json_by_any_of_its_names_is_taken(server, kind):
+    body = json.dumps(HELLO).encode()
+
+    assert server.request("POST", "/v1/chat/completions", body, {"Content-Type": kind})[0] == 200
+
+
+@pytest.mark.parametrize(
+    "raw", [b'{"a": "\xff"}', json.dumps(HELLO).encode("utf-16"), b'{"a": "\\ud800"}', b'{"a": NaN}', b""]
+)
+def test_bytes_that_are_no_json_in_utf8_are_refused(server, raw):
+    assert post(server, raw) == (400, "invalid_json")
+
+
+@pytest.mark.parametrize("depth", [101, 900, 2000, 100_000])
+def test_a_body_that_is_nested_too_deep_is_refused(server, depth):
+    raw = json.dumps(HELLO)[:-1] + ', "a": ' + "[" * depth + "]" * depth + "}"
+
+    assert post(server, raw.encode()) == (400, "invalid_json")
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        {"max_tokens": -1},
+        {"max_tokens": 1.5},
+        {"temperature": "hot"},
+        {"temperature": 2.1},
+        {"n": True},
+        {"stop": ["a"] * 5},
+        {"metadata": {"a": 1}},
+        {"tools": [{}]},
+        {"stream_options": {"include_usage": "yes"}},
+    ],
+    ids=str,
+)
+def test_fields_of_the_model_have_their_types_and_bounds(server, field):
+    assert post(server, {**HELLO, **field}) == (400, "invalid_request")
+
+
+@pytest.mark.parametrize(
+    "field", [{"max_tokens": None}, {"max_tokens": 2.0}, {"temperature": 0}, {"stop": []}], ids=str
+)
+def test_null_and_the_bounds_themselves_are_taken(server, field):
+    assert server.request("POST", "/v1/chat/completions", {**HELLO, **field})[0] == 200
+
+
+@pytest.mark.parametrize("query", ["limit=0", "limit=101", "limit=a", "after=", f"after={'a' * 257}"])
+def test_a_page_that_nobody_can_mean_is_refused(server, query):
+    assert server.request("GET", f"/v1/sessions?{query}")[0] == 400
+
+
+def test_a_method_that_a_path_does_not_take_is_told_those_that_it_takes(server):
+    status, headers, body = server.request("PUT", "/v1/responses/r", {})
+
+    assert (status, body["error"]["code"]) == (405, "method_not_allowed")
+    assert {"GET", "DELETE"} <= set(headers["Allow"].split(", "))
+
+
+@pytest.mark.parametrize("name", ["${x}", "{}", "a,b", "a%b", "ä ö"])
+def test_a_session_of_any_name_can_be_read(server, session, name):
+    ident = f"{session} {name}"
+    server.chat("a", ident.encode().decode("latin-1"))
+    status, _, body = server.request("GET", f"/v1/sessions/{quote(ident, safe='')}")
+
+    assert (status, body["id"]) == (200, ident)

@@ -1,5 +1,6 @@
 """The rules, as pure functions."""
 
+import inspect
 import json
 from importlib.resources import files
 
@@ -235,16 +236,13 @@ def test_the_first_value_of_every_option_is_the_default():
 
 
 @pytest.mark.parametrize("defect", DEFECTS.values(), ids=DEFECTS)
-def test_a_defect_overrides_one_rule(defect):
-    overridden = set(vars(defect.rules)) & set(dir(Rules)) - {
-        "__init__",
-        "__module__",
-        "__doc__",
-        "__dict__",
-        "__weakref__",
-    }
+def test_a_defect_is_a_few_lines_that_override_a_rule(defect):
+    """Most override one; some have to remember in one rule what they break in another, and some are two of the others at once."""
+    own = [cls for cls in defect.rules.__mro__ if cls not in Rules.__mro__]
+    overridden = {name for cls in own for name in vars(cls) if hasattr(Rules, name) and not name.startswith("__")}
 
-    assert len(overridden) == 1
+    assert 1 <= len(overridden) <= 4
+    assert sum(len(inspect.getsource(cls).splitlines()) for cls in own) <= 40
     assert defect.text.endswith(".")
 
 

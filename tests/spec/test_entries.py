@@ -9,7 +9,7 @@ import pytest
 from continuity_spec import load, load_requirements
 from continuity_spec.expectations import groups
 from continuity_spec.lint import lint_requirements
-from continuity_spec.listing import as_rows, as_table, lint, show
+from continuity_spec.listing import as_rows, as_table, lint
 from continuity_spec.loader import BUNDLED
 from continuity_spec.schema import schema
 
@@ -21,16 +21,32 @@ EVERY_SCENARIO = pytest.mark.parametrize(
     [scenario for _, scenario in SCENARIOS],
     ids=[f"{entry.id} {scenario.name}".strip() for entry, scenario in SCENARIOS],
 )
-CATALOGUE = {"COMPRESS": 16, "DERIVE": 15, "ECHO": 13, "ENV": 3, "HISTORY": 14, "MIGRATE": 8, "SLUG": 18}
+CATALOGUE = {
+    "COMPRESS": range(1, 17),
+    "CONCUR": range(1, 6),
+    "CONTRACT": (*range(1, 14), *range(20, 24)),
+    "DELETE": range(1, 2),
+    "DERIVE": range(1, 16),
+    "DISCOVER": range(1, 3),
+    "DURABLE": range(1, 5),
+    "ECHO": range(1, 14),
+    "ENV": range(1, 4),
+    "ERROR": range(1, 15),
+    "HISTORY": range(1, 15),
+    "ISOLATE": range(1, 13),
+    "MIGRATE": range(1, 10),
+    "SLUG": range(1, 19),
+    "STREAM": range(1, 6),
+}
 # These words say something that an answer alone cannot: which session, which turns, which shape.
 STRONG = {"session", "sees", "recalls", "headers", "tools", "system"}
 
 
 def test_no_id_of_the_areas_is_missing():
-    for area, count in CATALOGUE.items():
+    for area, numbers in CATALOGUE.items():
         ids = sorted(entry.id for entry in SPEC.requirements if entry.area == area)
 
-        assert ids == [f"{area}-{number:02}" for number in range(1, count + 1)]
+        assert ids == [f"{area}-{number:02}" for number in numbers]
 
 
 def test_release_1_0_is_in_the_order_of_the_files():
@@ -107,21 +123,12 @@ def test_calm_scenarios_stay_calm():
 
     assert disturbing == {
         *("COMPRESS-03", "COMPRESS-13", "COMPRESS-14"),
-        *("DERIVE-11", "ENV-03"),
+        *("DELETE-01", "DERIVE-11", "DURABLE-01", "DURABLE-02", "DURABLE-03", "ENV-03", "ERROR-13"),
         *("HISTORY-05", "HISTORY-06", "HISTORY-07", "HISTORY-11", "HISTORY-14"),
-        *("MIGRATE-01", "MIGRATE-02", "MIGRATE-03", "MIGRATE-04", "MIGRATE-05", "MIGRATE-07"),
+        *("ISOLATE-07", "STREAM-03"),
+        *("MIGRATE-01", "MIGRATE-02", "MIGRATE-03", "MIGRATE-04", "MIGRATE-05", "MIGRATE-07", "MIGRATE-09"),
         *("SLUG-04", "SLUG-05", "SLUG-06", "SLUG-11", "SLUG-13", "SLUG-15", "SLUG-17"),
     }
-
-
-@EVERY_ENTRY
-def test_one_requirement_is_shown_with_all_that_belongs_to_it(entry):
-    text = show(SPEC, entry.id, 100)
-
-    assert text.startswith(f"{entry.id} ({entry.level.value})")
-    assert all(defect in text for defect in entry.refuted_by)
-    assert all(scenario.name in text for scenario in entry.scenarios)
-    assert max(len(line) for line in text.splitlines() if "base64" not in line) <= 100
 
 
 def test_rows_are_json_with_every_requirement():

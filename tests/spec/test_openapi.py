@@ -52,6 +52,7 @@ ERRORS = {
     (404, "not_found_error", "session_not_found"),
     (409, "conflict_error", "session_busy"),
     (413, "invalid_request_error", "request_too_large"),
+    (415, "invalid_request_error", "unsupported_media_type"),
     (422, "invalid_request_error", "idempotency_key_reused"),
     (429, "server_error", "upstream_error"),
     (502, "server_error", "upstream_error"),
@@ -174,6 +175,56 @@ class TestDocument:
         ]
 
         assert set(bounds + headers) == {256}
+
+
+# Under these words stand conditions, and no values.
+CONDITIONS = {"if", "then", "else", "not", "contains", "allOf"}
+
+
+def objects():
+    """Every schema of an object that is sent or answered, with its path."""
+    for path, node in walk(DOCUMENT["components"]["schemas"], ()):
+        kinds = node.get("type", "")
+        is_object = kinds == "object" or (isinstance(kinds, list) and "object" in kinds)
+        if is_object and "properties" in node and not CONDITIONS & set(path):
+            yield "/".join(map(str, path)), node
+
+
+class TestHoles:
+    def test_an_object_is_closed_or_says_why_not(self):
+        holes = [
+            where
+            for where, node in objects()
+            if node.get("additionalProperties") is not False and "x-continuity-open" not in node
+        ]
+
+        assert holes == []
+
+    def test_open_are_objects_of_openai_and_what_servers_say_of_themselves(self):
+        reasons = {node["x-continuity-open"] for _, node in objects() if "x-continuity-open" in node}
+        own = {where for where, node in objects() if node.get("x-continuity-open") == "servers say more"}
+
+        assert reasons == {"OpenAI", "servers say more"}
+        assert own == {"TurnSession", "Session", "Capabilities", "Continuity", "Health"}
+
+    def test_no_value_is_left_without_a_type(self):
+        words = {"type", "$ref", "enum", "const", "anyOf", "allOf", "if"}
+        untyped = [
+            f"{where}/{name}"
+            for where, node in objects()
+            for name, value in node["properties"].items()
+            if not words & set(value)
+        ]
+
+        assert untyped == []
+
+    def test_an_error_carries_nothing_beside_the_envelope(self):
+        error = {"error": {"message": "No.", "type": "server_error", "param": None, "code": None}}
+        schema = {"$ref": "#/components/schemas/Error"}
+
+        assert violations(schema, error) == []
+        assert violations(schema, {**error, "trace": "File …"}) != []
+        assert violations(schema, {"error": {**error["error"], "sql": "SELECT …"}}) != []
 
 
 class TestOperations:
@@ -334,6 +385,10 @@ class TestRequests:
             {"messages": [{"role": "user"}]},
             {"messages": HELLO, "stream": "yes"},
             {"messages": HELLO, "model": 7},
+            {"messages": HELLO, "max_tokens": -1},
+            {"messages": HELLO, "temperature": "hot"},
+            {"messages": HELLO, "tools": [{}]},
+            {"messages": HELLO, "metadata": {"a": 1}},
         ],
     )
     def test_bad_messages_and_types_are_refused_in_chat(self, body):

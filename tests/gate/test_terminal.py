@@ -1,0 +1,158 @@
+"""What a person sees: progress while it runs, then a verdict that fits on the screen, in 80 columns and without colour."""
+
+import fcntl
+import os
+import pty
+import re
+import select
+import struct
+import subprocess
+import termios
+from datetime import date
+from pathlib import Path
+
+import pytest
+from running import CONTINUITY, serving
+
+from continuity_conformance import github, summary
+from continuity_conformance.baseline import Baseline, Known
+from continuity_conformance.ledger import Ledger
+from continuity_conformance.progress import Progress
+from continuity_conformance.release import newest
+from continuity_conformance.settings import Settings
+from continuity_conformance.verdicts import Evidence, Result, Verdict
+from continuity_spec import Place, Requirement
+
+RELEASE = newest()
+HOSTILE = "::add-mask::e\n::error::owned ##[error]owned\n%0A::warning::x"
+
+
+def on_a_terminal(*arguments: str, rows: int, columns: int, environ: dict[str, str]) -> tuple[str, int]:
+    """Run the command on a terminal of this size; give all that was written to it, and the exit code."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+    kept = {name: value for name, value in environ.items() if name not in {"COLUMNS", "LINES"}}
+    with subprocess.Popen([CONTINUITY, *arguments], stdout=theirs, stderr=theirs, env=kept) as running:
+        os.close(theirs)
+        said = b"".join(iter(lambda: _read(ours), b""))
+    os.close(ours)
+    return said.decode(), running.returncode
+
+
+def _read(terminal: int) -> bytes:
+    select.select([terminal], [], [], 120)
+    try:
+        return os.read(terminal, 65536)
+    except OSError:  # Linux tells so that the other side is closed
+        return b""
+
+
+def screen(said: str) -> list[str]:
+    """The lines as they stand in the end: what was written over is gone."""
+    return [line.rstrip("\r").rpartition("\r")[2].rstrip() for line in said.split("\n")]
+
+
+def decided(requirement: Requirement, verdict: Verdict, actual: str = "two") -> Result:
+    evidence = Evidence("", "", verdict, "", "step 1", "session", "one", actual, "text")
+    reason = "" if verdict is Verdict.PASS else "for a reason"
+    return Result(
+        requirement.id, requirement.area, requirement.level, requirement.text, verdict, 0.5, reason, "", (evidence,)
+    )
+
+
+def outcome(verdict: Verdict, actual: str = "two", *, known: bool = False):
+    """A run in which everything has this verdict."""
+    entries = {
+        each.id: Known(each.id, "r", date(2999, 1, 1), None, Place("known.yaml", 1, 1)) for each in RELEASE.requirements
+    }
+    made = Ledger(Settings("http://127.0.0.1:1"), RELEASE, Baseline("known.yaml", entries) if known else None)
+    for requirement in RELEASE.requirements:
+        made.add(decided(requirement, verdict, actual))
+    return made.close()
+
+
+def test_on_a_terminal_progress_is_one_line_that_is_written_over(url, surroundings):
+    said, code = on_a_terminal("check", url, "--area", "DERIVE,SLUG", rows=60, columns=80, environ=surroundings)
+    over = [part for line in said.split("\n") for part in line.split("\r") if " of 33 · " in part]
+
+    assert code == 5
+    assert over
+    assert all(len(part.rstrip()) < 80 for part in over)
+    assert re.search(r"open: .*(DERIVE|SLUG)", "".join(over))
+    assert not any(" of 33 · " in line for line in screen(said))
+    assert "\x1b" not in said
+
+
+def test_the_verdict_fits_on_a_small_screen(surroundings):
+    """A server that fails most of the release, on 24 lines."""
+    with serving("--defect", "history-doubles") as url:
+        said, code = on_a_terminal("check", url, rows=24, columns=80, environ=surroundings)
+    lines = screen(said)
+    title = next(number for number, line in enumerate(lines) if " session continuity " in line)
+
+    assert code == 1
+    assert len(lines[title:]) <= 24
+    assert lines[title + 1].startswith("verdict: NOT conformant")
+    assert any(re.match(r"  [A-Z]+-\d\d +MUST", line) for line in lines[title:])
+    assert max(len(line) for line in lines) <= 80
+
+
+def test_without_a_terminal_progress_is_plain_lines(continuity, url):
+    done = continuity("check", url, "--area", "DERIVE,ENV")
+    before = done.stdout.partition("====")[0].splitlines()
+
+    assert "\r" not in done.stdout
+    assert {line.split()[0] for line in before if not line[0].isdigit()} == {"DERIVE", "ENV"}
+    assert any(re.fullmatch(r"DERIVE +15 +\d+ passed, .*", line) for line in before)
+
+
+@pytest.mark.parametrize("height", [24, 30, 40, 60])
+@pytest.mark.parametrize("verdict", list(Verdict))
+def test_the_summary_fits_into_any_height(verdict: Verdict, height: int):
+    told = summary.lines(outcome(verdict), Path("report/report.html"), height)
+
+    assert len(told) <= height
+    assert told[0].startswith("verdict: ")
+    assert any("total " in line for line in told)
+    assert told[-1] == "report:  report/report.html"
+    assert max(map(len, told)) <= 80
+
+
+def test_failures_that_do_not_fit_are_counted():
+    told = summary.lines(outcome(Verdict.FAIL), None, 30)
+    shown = [line for line in told if re.match(r"  [A-Z]+-\d\d ", line)]
+    more = next(line for line in told if line.startswith("  … and "))
+
+    assert len(shown) + int(more.split()[2]) == len(outcome(Verdict.FAIL).gate.failed)
+
+
+def test_what_a_server_said_is_no_command_of_github():
+    lines = list(github.lines(outcome(Verdict.FAIL, HOSTILE), None))
+    ours = re.compile(r"::(error|warning|notice|group|endgroup)(::| title=)")
+
+    assert [line for line in lines if line.lstrip().startswith("::") and not ours.match(line)] == []
+    assert not any("\n" in line or "##[" in line.partition("::error")[0] for line in lines)
+
+
+def test_annotations_are_as_many_as_github_shows():
+    lines = list(github.annotations(outcome(Verdict.FAIL)))
+
+    assert sum(line.startswith("::error ") for line in lines) == 10
+    assert any("more; see the report" in line for line in lines)
+
+
+def test_known_failures_are_notices():
+    lines = list(github.annotations(outcome(Verdict.FAIL, known=True)))
+
+    assert {line.split(" ")[0] for line in lines} == {"::notice", "::error"}
+    assert len([line for line in lines if line.startswith("::error")]) == 1
+
+
+def test_time_left_is_told_once_something_is_known():
+    progress = Progress()
+    progress.start(RELEASE.requirements)
+    calm = [decided(each, Verdict.PASS) for each in RELEASE.requirements[:20]]
+
+    assert progress._time_left(calm, 1.0) == ""
+    assert progress._time_left([], 30.0) == ""
+    assert re.fullmatch(r"about \d+ (s|min) left", progress._time_left(calm, 30.0))

@@ -1,0 +1,70 @@
+"""What a target says of itself is concluded from the results of the run, or tried."""
+
+import pytest
+
+from continuity_conformance.checks import CONCLUDING
+from continuity_conformance.claims import PROVEN_BY, TRIALS, UNPROVABLE
+from continuity_conformance.run import Run
+from continuity_conformance.verdicts import Verdict
+from continuity_plugins.reference import reference_profile
+from continuity_spec import load
+from continuity_spec.schema import schema
+
+OPTIONS = schema("profile")["properties"]["options"]["properties"]
+OFFERS = schema("profile")["properties"]["offers"]["items"]["enum"]
+DISCOVER_02 = load().requirement("DISCOVER-02")
+
+
+def played(*others: str, defect: str = ""):
+    """The result of DISCOVER-02 in a run with these others."""
+    requirements = [*(load().requirement(other) for other in others), DISCOVER_02]
+    run = Run(None, reference_profile((f"--defect={defect}",) if defect else ()), requirements)
+    try:
+        run.open()
+        return run.result("DISCOVER-02")
+    finally:
+        run.close()
+
+
+@pytest.mark.parametrize("claim", [f"{option}: {value}" for option in OPTIONS for value in OPTIONS[option]["enum"]])
+def test_every_option_value_is_proven_or_tried(claim):
+    assert (claim in PROVEN_BY) != (claim in TRIALS)
+
+
+@pytest.mark.parametrize("offer", OFFERS)
+def test_every_offer_is_proven_where_it_is_made_and_tried_where_not(offer):
+    assert (f"offers {offer}" in PROVEN_BY) != (f"offers {offer}" in UNPROVABLE)
+    assert f"no {offer}" in TRIALS or offer in {"tenants", "replicas"}
+
+
+def test_claims_rest_on_requirements_that_there_are():
+    provers = {prover for listed in PROVEN_BY.values() for prover in listed}
+
+    assert provers <= {requirement.id for requirement in load().requirements}
+    assert not any(load().requirement(prover).check in CONCLUDING for prover in provers)
+
+
+def test_without_the_verdicts_that_it_rests_on_nothing_is_concluded():
+    result = played("ECHO-02")
+
+    assert result.verdict is Verdict.NOT_TESTED
+    assert "rests on" in result.reason
+
+
+def test_a_verdict_against_a_claim_refutes_it():
+    result = played("DERIVE-12", defect="claims-content-v2")
+
+    assert result.verdict is Verdict.FAIL
+    assert "derivation: content-v2" in result.failure
+    assert "DERIVE-12 fails" in result.failure
+
+
+def test_what_is_said_not_to_be_there_is_tried():
+    result = played(defect="hides-responses")
+
+    assert result.verdict is Verdict.FAIL
+    assert "POST /v1/responses shows otherwise (200)" in result.failure
+
+
+def test_a_target_that_declares_nothing_claims_nothing():
+    assert played(defect="capabilities-missing").verdict is Verdict.NOT_APPLICABLE

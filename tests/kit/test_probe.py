@@ -1,0 +1,44 @@
+"""The probe model in the middle of a stream: it breaks off, or pauses until it is released."""
+
+import asyncio
+
+import aiohttp
+
+from continuity_conformance.marks import new_mark, user_text
+from continuity_conformance.probe import Probe, Script, listening
+from continuity_conformance.transport import events
+
+
+def streamed(script: Script, *, release_after_first: bool = False) -> tuple[object, ...]:
+    """The events of one streamed call under this script."""
+
+    async def ask() -> str:
+        probe, mark = Probe(), new_mark()
+        await probe.script(mark, script)
+        body = {"stream": True, "messages": [{"role": "user", "content": user_text(mark, "red")}]}
+        async with (
+            listening(probe) as url,
+            aiohttp.ClientSession() as client,
+            client.post(f"{url}/chat/completions", json=body) as answer,
+        ):
+            text = (await answer.content.readuntil(b"\n\n")).decode()
+            if release_after_first:
+                await probe.arrived(mark)
+                await probe.release(mark)
+            return text + (await answer.read()).decode()
+
+    return events(asyncio.run(ask()))
+
+
+def test_a_model_that_breaks_off_sends_one_piece_and_no_end():
+    (piece,) = streamed(Script(breaks_off=True))
+
+    assert piece["choices"][0]["delta"]["content"]
+    assert piece["choices"][0]["finish_reason"] is None
+
+
+def test_a_model_that_pauses_sends_its_first_piece_and_the_rest_when_it_is_released():
+    paused, whole = streamed(Script(pauses=True), release_after_first=True), streamed(Script())
+
+    assert [type(event) for event in paused] == [type(event) for event in whole]
+    assert paused[-1] == "[DONE]"

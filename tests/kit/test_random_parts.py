@@ -1,0 +1,189 @@
+"""The parts of random testing: names of our own, the document of a target, requests as commands, texts that are JSON or none."""
+
+import dataclasses
+import json
+import subprocess
+from types import SimpleNamespace
+
+import pytest
+
+from continuity_conformance.calibration import assumed
+from continuity_conformance.curl import curl
+from continuity_conformance.evidence import as_evidence
+from continuity_conformance.fuzz.budget import Budget
+from continuity_conformance.fuzz.document import document_of, read_by_model
+from continuity_conformance.fuzz.findings import Finding, Findings, label_of
+from continuity_conformance.fuzz.malformed import is_object
+from continuity_conformance.fuzz.namespace import Namespace
+from continuity_conformance.interventions import made_step
+from continuity_conformance.profile import Profile
+from continuity_conformance.redaction import Redactor
+from continuity_conformance.report.visible import visible
+from continuity_conformance.stage import Exchange
+from continuity_conformance.transport import Answer, Request
+
+NAMES = Namespace("continuity-1-", lived=False)
+REDACTOR = Redactor(("key-of-alice",))
+
+
+def target(**profile):
+    found = assumed(Profile("target", **profile))
+    return dataclasses.replace(found, offers=profile.get("offers") or frozenset())
+
+
+def command(request):
+    """As a report has it, which reads the exchange from a file."""
+    exchange = Exchange(made_step("request", {}), "1", "request", "alice", request, Answer(200), at=0.0)
+    return curl(visible(json.loads(json.dumps(as_evidence(exchange, REDACTOR)))))
+
+
+def sent_by(command, folder):
+    """What a shell gives to curl: its words, and what comes through the pipe."""
+    (folder / "curl").write_text('#!/bin/sh\nprintf "%s\\0" "$@"\ncase "$*" in *@-*) cat;; esac\n')
+    (folder / "curl").chmod(0o755)
+    environ = {"PATH": f"{folder}:/usr/bin:/bin", "LC_ALL": "C.UTF-8", "KEY": "key-Of-Alice"}
+    done = subprocess.run(["/bin/sh", "-c", command], capture_output=True, check=True, env=environ)
+    *words, piped = done.stdout.split(b"\0")
+    return words, piped
+
+
+class TestNames:
+    def test_a_generated_name_gets_our_prefix(self):
+        assert NAMES.name("sess_1") == "continuity-1-sess_1"
+
+    @pytest.mark.parametrize("length", [1, 13, 243, 244, 255, 256, 257, 300])
+    def test_a_long_name_stays_on_its_side_of_the_bound(self, length):
+        named = NAMES.name("n" * length)
+
+        assert (len(named) > 256) == (length > 256)
+        assert named.startswith("continuity-1-"[:length])
+
+    @pytest.mark.parametrize("value", [None, "", "  ", 7, [], {}])
+    def test_what_is_no_name_is_left_as_it_is(self, value):
+        assert NAMES.name(value) == value
+
+    def test_slugs_responses_and_sessions_are_renamed_wherever_they_stand(self):
+        body = NAMES.body({"conversation": {"id": "a"}, "previous_response_id": "b", "input": "c"})
+
+        assert body == {
+            "conversation": {"id": "continuity-1-a"},
+            "previous_response_id": "continuity-1-b",
+            "input": "c",
+        }
+        assert NAMES.path({"session_id": "a", "other": "b"}) == {"session_id": "continuity-1-a", "other": "b"}
+        assert NAMES.fields("X-Id", {"x-id": "a", "Other": "b"}) == {"x-id": "continuity-1-a", "Other": "b"}
+
+    def test_no_two_requests_have_one_idempotency_key(self):
+        keys = [NAMES.fields("X-Id", {"Idempotency-Key": "k"})["Idempotency-Key"] for _ in range(3)]
+
+        assert len(set(keys)) == 3
+
+    def test_on_a_target_that_has_lived_openings_are_salted_and_names_are_new(self):
+        stage = SimpleNamespace(server=SimpleNamespace(lived=True))
+        first, second = Namespace.of(stage, 1), Namespace.of(stage, 1)
+        body = first.body({"messages": [{"role": "user", "content": "Hello"}]})
+
+        assert first.prefix != second.prefix
+        assert body["messages"][0]["content"] == f"{first.prefix}Hello"
+
+
+class TestDocument:
+    def test_controls_are_left_alone(self):
+        assert not [path for path in document_of(target())["paths"] if "conformance" in path]
+
+    def test_what_is_not_offered_is_not_asked_for(self):
+        assert set(document_of(target())["paths"]) == {
+            "/v1/chat/completions",
+            "/v1/models",
+            "/v1/capabilities",
+            "/health",
+        }
+        assert "/v1/responses" in document_of(target(offers=frozenset({"responses"})))["paths"]
+
+    def test_the_continuity_header_has_the_name_that_it_has_at_the_target(self):
+        document = document_of(target(header="X-My-Session"))
+
+        assert document["components"]["parameters"]["Session"]["name"] == "X-My-Session"
+        assert "X-Hermes" not in str(document)
+
+    def test_fields_that_only_the_model_reads(self):
+        assert {"temperature", "max_tokens"} <= read_by_model("ChatRequest")
+        assert not {"messages", "stream", "tools", "model"} & read_by_model("ChatRequest")
+
+
+class TestCommands:
+    def test_a_key_is_taken_from_the_environment(self):
+        request = Request("GET", "http://h/p", (("Authorization", "Bearer key-of-alice"),))
+
+        assert command(request) == 'curl -i -X GET -H "Authorization: Bearer $KEY" http://h/p'
+
+    @pytest.mark.parametrize(
+        "said", ["Bearer {key}x", "Bearer x{key}", "Bearer {cut}", "Bearer {swapped}", "{key},{key}"]
+    )
+    def test_what_is_almost_a_key_is_not_written_out_either(self, said, tmp_path):
+        forms = {"key": "key-Of-Alice", "cut": "key-Of-Alic", "swapped": "KEY-oF-aLICE"}
+        value = said.format(**forms)
+        made = command(Request("GET", "http://h/p", (("Authorization", value),), key_as=said))
+
+        assert "key-Of" not in made
+        assert f"Authorization: {value}".encode() in sent_by(made, tmp_path)[0]
+
+    @pytest.mark.parametrize(
+        "content",
+        [
+            b'{"a": "it\'s"}',
+            b'{"a": "\xff\\"}',
+            '{"a": "é \u2028 \U0001f600 %41"}'.encode(),
+            b'{"a":\n1}',
+            b"\x01%01",
+            b'{"a": ',
+        ],
+    )
+    def test_the_bytes_of_a_body_come_out_of_a_shell_as_they_were(self, content, tmp_path):
+        words, piped = sent_by(command(Request("POST", "http://h/p", body=content)), tmp_path)
+        data = words[words.index(b"--data-binary") + 1]
+
+        assert (piped if data == b"@-" else data) == content
+        assert b"Content-Type:" in words
+
+    def test_a_body_that_is_too_long_is_made_by_a_program(self, tmp_path):
+        request = Request("POST", "http://h/p", body=b"[" + b"a" * 9000, made_of=(("[", 1), ("a", 9000)))
+
+        assert sent_by(command(request), tmp_path)[1] == request.data
+        assert command(dataclasses.replace(request, made_of=())) is None
+
+
+class TestFindings:
+    def test_the_smallest_request_is_kept(self):
+        findings = Findings()
+        for size in (30, 10, 20):
+            request = Request("POST", "http://h/p", body=b"a" * size)
+            findings.add([Finding("alive", "POST /p", "no 5xx", "500", request, Answer(500))])
+
+        assert [len(finding.request.data) for finding in findings.of("alive")] == [10]
+        assert findings.of("valid") == []
+
+    def test_an_operation_is_named_without_its_ids(self):
+        request = Request("GET", "http://h/v1/sessions/a%2Fb/messages?limit=3")
+
+        assert label_of(request) == "GET /v1/sessions/{id}/messages"
+
+    def test_the_arguments_that_try_the_same_again(self):
+        assert Budget().arguments == " --seed 1"
+        assert Budget(examples=50, seed=7).arguments == " --seed 7 --examples 50"
+
+
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        (b"{}", True),
+        (b'\xef\xbb\xbf{"a": 1}', True),
+        (b"[]", False),
+        (b'{"a": NaN}', False),
+        (b'{"a": "\xff"}', False),
+        (b'{"a": "\\ud800"}', False),
+        (b"[" * 100_000, False),
+    ],
+)
+def test_what_is_a_json_object_in_utf8(raw, expected):
+    assert is_object(raw) == expected

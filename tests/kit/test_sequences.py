@@ -1,0 +1,91 @@
+"""Sequences in any order: the same from the same seed, scenarios of our own, and short where one fails."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from continuity_conformance.failure import Unmet
+from continuity_conformance.fuzz.counterexample import Counterexample
+from continuity_conformance.fuzz.machine import LINKS, Machine, Reach, draw
+from continuity_conformance.fuzz.search import Searched, reach_of, search
+from continuity_conformance.profile import DEFAULT_OPTIONS
+from continuity_conformance.redaction import redactor_of
+from continuity_conformance.runner import Runner
+from continuity_conformance.stage import Stage
+from continuity_plugins.reference import reference_profile
+from continuity_spec import read_yaml
+from continuity_spec.listing import lint
+from continuity_spec.loader import BUNDLED
+
+EVERYTHING = frozenset({"responses", "streaming", "sessions", "idempotency", "lose", "evict", "compress", "restart"})
+BOTH = ("alice", "bob")
+
+
+def test_a_seed_always_draws_the_same_sequences():
+    reach = Reach(DEFAULT_OPTIONS, EVERYTHING, BOTH)
+
+    assert [draw(reach, 7, number) for number in range(5)] == [draw(reach, 7, number) for number in range(5)]
+    assert draw(reach, 7, 0) != draw(reach, 8, 0)
+
+
+def test_every_rule_is_drawn():
+    reach = Reach(DEFAULT_OPTIONS, EVERYTHING, BOTH)
+    drawn = [step for number in range(60) for step in draw(reach, 1, number).steps]
+    verbs = {word for step in drawn for word in (step if isinstance(step, dict) else {step: 0})}
+
+    assert verbs == {"chat", "respond", "get", "delete", "evict", "restart", "expect"}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"echo": "alias"}, {"compaction": "in-place"}, {"derivation": "none"}, {"tells": "nothing"}],
+    ids=lambda options: " ".join(options.values()) or "default",
+)
+def test_every_sequence_is_a_requirement_without_complaints(options, tmp_path):
+    reach = Reach({**DEFAULT_OPTIONS, **options}, EVERYTHING, BOTH)
+    unmet = Unmet("red", "blue", expectation="sees", step="chat", number="1")
+    drawn = [draw(reach, 1, number) for number in range(20)]
+    files = [Counterexample(one.steps, unmet).save(tmp_path, reach.options) for one in drawn]
+
+    assert [lint([file]) for file in files] == [[] for _ in files]
+
+
+def test_every_link_of_the_openapi_document_is_a_rule():
+    document = read_yaml(BUNDLED / "openapi.yaml").data
+    links = {
+        name
+        for path, item in document["paths"].items()
+        for operation in item.values()
+        if isinstance(operation, dict) and not path.startswith("/conformance")
+        for answer in operation["responses"].values()
+        for name in answer.get("links", {})
+    }
+
+    assert links - {"ListSessionMessages"} == set(LINKS), (
+        "what the model saw tells the history better than a list of it"
+    )
+    assert all(callable(getattr(Machine, rule)) for rule in LINKS.values())
+
+
+@asynccontextmanager
+async def stage_of(defect: str) -> AsyncIterator[Stage]:
+    profile = reference_profile((f"--defect={defect}",))
+    runner = Runner(profile, "", "reference", redactor_of(profile))
+    try:
+        await runner.open()
+        yield runner.stage
+    finally:
+        await runner.close()
+
+
+def test_what_is_found_is_made_short():
+    async def searched() -> Searched:
+        async with stage_of("evicted-slug-misses-rotation") as stage:
+            return await search(stage, reach_of(stage, loses=True), examples=48, seed=1, shrinks=150)
+
+    found = asyncio.run(searched()).counterexample
+
+    assert found is not None
+    assert [next(iter(step)) for step in found.steps] == ["respond", "evict", "chat", "respond"]

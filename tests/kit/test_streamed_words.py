@@ -1,0 +1,82 @@
+"""What holds of a stream as a whole: one id, and one explicit end."""
+
+import asyncio
+from types import SimpleNamespace
+
+import pytest
+
+from continuity_conformance import streamed
+from continuity_conformance.failure import Unmet, Untested
+from continuity_conformance.transport import Answer, Request
+
+FINISH = {"id": "c1", "choices": [{"delta": {}, "finish_reason": "stop"}]}
+PIECE = {"id": "c1", "choices": [{"delta": {"content": "a"}, "finish_reason": None}]}
+OTHER = {**PIECE, "id": "c2"}
+ERROR = {"error": {"message": "no", "type": "server_error", "param": None, "code": None}}
+DONE = "[DONE]"
+
+
+def event(kind, identity="r1"):
+    return {"type": kind, "response": {"id": identity}}
+
+
+CREATED, COMPLETED, FAILED = (event(f"response.{kind}") for kind in ("created", "completed", "failed"))
+TEXT = {"type": "response.output_text.delta", "delta": "a"}
+
+
+def holds(word, verb, events, **sent):
+    answer = Answer(200, streamed=True, events=tuple(events))
+    exchange = SimpleNamespace(verb=verb, answer=answer, request=Request("POST", "http://x/y", **sent))
+    try:
+        asyncio.run(streamed.EXPECTATIONS[word](None, exchange, True))
+    except Unmet:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(
+    ("verb", "events", "expected"),
+    [
+        ("chat", [PIECE, FINISH, DONE], True),
+        ("chat", [PIECE, ERROR, DONE], True),
+        ("chat", [OTHER, FINISH, DONE], False),
+        ("chat", [{"choices": []}, DONE], False),
+        ("chat", [], False),
+        ("respond", [CREATED, TEXT, COMPLETED], True),
+        ("respond", [CREATED, TEXT, FAILED, DONE], True),
+        ("respond", [event("response.created", "r0"), COMPLETED], False),
+        ("respond", [CREATED, event("response.failed", "r0")], False),
+        ("respond", [TEXT], False),
+    ],
+)
+def test_all_events_name_the_answer_by_one_id(verb, events, expected):
+    assert holds("one_id", verb, events) is expected
+
+
+@pytest.mark.parametrize(
+    ("verb", "events", "expected"),
+    [
+        ("chat", [PIECE, FINISH, DONE], True),
+        ("chat", [PIECE, ERROR, DONE], True),
+        ("chat", [PIECE, FINISH], False),
+        ("chat", [PIECE, DONE], False),
+        ("chat", [PIECE, FINISH, DONE, DONE], False),
+        ("chat", [PIECE, FINISH, DONE, PIECE], False),
+        ("chat", [PIECE, DONE, FINISH], False),
+        ("chat", [], False),
+        ("respond", [CREATED, TEXT, COMPLETED], True),
+        ("respond", [CREATED, FAILED, DONE], True),
+        ("respond", [CREATED, TEXT], False),
+        ("respond", [CREATED, COMPLETED, TEXT], False),
+        ("respond", [CREATED, COMPLETED, COMPLETED], False),
+        ("respond", [CREATED, DONE], False),
+    ],
+)
+def test_a_stream_ends_once_and_last(verb, events, expected):
+    assert holds("ended", verb, events) is expected
+
+
+@pytest.mark.parametrize("word", ["one_id", "ended"])
+def test_a_stream_that_the_client_left_proves_nothing(word):
+    with pytest.raises(Untested, match="hung up"):
+        holds(word, "chat", [PIECE], hang_up=True)

@@ -1,0 +1,117 @@
+"""Rounds: which requirements are played on a mutant, under which options, and in which order.
+
+Three sets of options have every value of every option between them. What cannot show a mutant, because the changed lines never run in it, is left out; and
+so is what could but hardly will, because it restarts servers or takes long: a mutant that only that would kill counts as a survivor. `--all` leaves out nothing.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from catalogue import Mutant
+
+from continuity_conformance.checks import CONCLUDING, disturbs
+from continuity_spec import Requirement, load
+
+Lines = set[tuple[str, int]]
+OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
+    "default": {},
+    "other": {
+        "derivation": "content-v2",
+        "compaction": "in-place",
+        "echo": "alias",
+        "degraded": "refuse",
+        "turns": "reject",
+        "environment": "per-session",
+    },
+    "least": {"derivation": "none", "environment": "none"},
+}
+_AREAS: Final[Mapping[str, tuple[str, ...]]] = {
+    "adopt": ("MIGRATE",),
+    "concurrency": ("CONCUR",),
+    "deletion": ("DELETE",),
+    "derivation": ("DERIVE",),
+    "discovery": ("DISCOVER",),
+    "durability": ("DURABLE",),
+    "echo": ("ECHO",),
+    "environment": ("ENV",),
+    "errors": ("ERROR",),
+    "history": ("HISTORY",),
+    "isolation": ("ISOLATE",),
+    "keep": ("HISTORY", "SLUG", "COMPRESS"),
+    "legacy": ("MIGRATE",),
+    "lineage": ("COMPRESS",),
+    "locks": ("CONCUR",),
+    "migrate": ("MIGRATE",),
+    "resolve": ("SLUG", "ECHO", "COMPRESS"),
+    "schema": ("DELETE", "MIGRATE"),
+    "slugs": ("SLUG",),
+    "store": ("HISTORY", "SLUG", "DURABLE"),
+    "streams": ("STREAM",),
+    "writing": ("HISTORY", "SLUG", "DURABLE", "COMPRESS"),
+}
+"""Where a mutant of a module is likely to show."""
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """Some requirements, played together under one set of options."""
+
+    options: str
+    ids: tuple[str, ...]
+
+    def requirements(self) -> list[Requirement]:
+        return [load().requirement(one) for one in self.ids]
+
+
+def _entries(*, disturbing: bool) -> list[Requirement]:
+    return [one for one in load().requirements if one.manual is None and disturbs(one) is disturbing]
+
+
+_CALM: Final = _entries(disturbing=False)
+_DISTURBING: Final = _entries(disturbing=True)
+_TOGETHER: Final = frozenset(one.id for one in _CALM if one.always is not None or one.check in CONCLUDING)
+"""What is judged on everything that was said."""
+DEFAULT, *OTHERS = OPTIONS
+ALONE: Final = tuple(Round(DEFAULT, (one.id,)) for one in [*_CALM, *_DISTURBING] if one.id not in _TOGETHER)
+WHOLE: Final = tuple(
+    Round(options, tuple(one.id for one in entries)) for entries in (_CALM, _DISTURBING) for options in OPTIONS
+)
+
+
+class Reach:
+    """Which lines run in which rounds: each requirement alone under the default options, all together under every set of them."""
+
+    def __init__(self, lines: Mapping[Round, Lines]) -> None:
+        self._lines = lines
+
+    def gets_to(self, one: Round, mutant: Mutant) -> bool:
+        return any((mutant.module, line) in self._lines[one] for line in mutant.lines)
+
+
+def promising(mutant: Mutant, reach: Reach) -> Iterator[Round]:
+    """The rounds that may show a mutant, cut to what is likely to. Likely ones come first."""
+    alone = {one.ids[0] for one in ALONE if reach.gets_to(one, mutant)}
+    calm = [one for one in _first(_CALM, mutant) if one.id in alone]
+    if calm:
+        yield Round(DEFAULT, (*(one.id for one in calm), *_TOGETHER))
+    for whole in WHOLE[1 : len(OPTIONS)]:
+        if reach.gets_to(whole, mutant):
+            chosen = [one for one in _first(_CALM, mutant) if not calm or _likely(one, mutant)]
+            yield Round(whole.options, tuple(one.id for one in chosen))
+    disturbing = [one for one in _first(_DISTURBING, mutant) if one.id in alone and (not calm or _likely(one, mutant))]
+    yield Round(DEFAULT, tuple(one.id for one in disturbing))
+
+
+def everything(mutant: Mutant, reach: Reach) -> Iterator[Round]:
+    """All rounds in which the changed lines run."""
+    return (one for one in WHOLE if reach.gets_to(one, mutant))
+
+
+def _first(entries: Sequence[Requirement], mutant: Mutant) -> list[Requirement]:
+    return sorted(entries, key=lambda one: _likely(one, mutant), reverse=True)
+
+
+def _likely(requirement: Requirement, mutant: Mutant) -> int:
+    """The function names the requirement; or it is of the module's area."""
+    return 2 * (requirement.id in mutant.named) + (requirement.area in _AREAS.get(mutant.module, ()))

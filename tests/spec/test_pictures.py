@@ -1,0 +1,233 @@
+"""A requirement is one screen of plain text: its dialogue is drawn, and nothing that its entry says gets lost."""
+
+import pytest
+
+from continuity_spec import UnknownScenario, load, load_requirements
+from continuity_spec.lanes import Arrow, Lane, events
+from continuity_spec.phrases import SEEN, TOLD
+from continuity_spec.picture import ASCII, UNICODE, draw, ink_for
+from continuity_spec.schema import schema
+from continuity_spec.screen import Screen, choose
+
+SPEC = load()
+INKS = pytest.mark.parametrize("ink", [UNICODE, ASCII], ids=["unicode", "ascii"])
+EVERY_ENTRY = pytest.mark.parametrize("entry", SPEC.requirements, ids=lambda entry: entry.id)
+ENTRY = """
+- id: SLUG-99
+  level: MUST
+  text: An entry that has everything which can be drawn.
+  why: What is drawn wrongly is understood wrongly.
+  steps:
+{steps}
+  refuted_by: [slug-drawn-wrongly]
+"""
+
+
+@pytest.fixture
+def drawn(tmp_path):
+    """The picture of these steps."""
+
+    def picture(steps, ink=UNICODE):
+        path = tmp_path / "slug.yaml"
+        path.write_text(ENTRY.format(steps="\n".join(f"    {line}" for line in steps.strip().splitlines())))
+        [entry] = load_requirements(path)
+        return "\n".join(draw(events(entry.scenarios[0]), ink))
+
+    return picture
+
+
+def shown(identity, **options):
+    entry = SPEC.requirement(identity)
+    chosen = choose(entry, options.pop("scenario", None), every=options.pop("every", False))
+    return Screen(**options).show(entry, chosen)
+
+
+def test_slug_03_is_one_screen():
+    texts = {
+        "slug-forks-on-eviction": "A slug whose last response was evicted starts another session.",
+        "slug-lost-on-eviction": "A slug whose last response was evicted is 404 for good.",
+    }
+
+    assert (
+        shown("SLUG-03", defects=texts)
+        == f"""\
+SLUG-03 (MUST)  A slug keeps its session after the response that it last named
+  was evicted.
+  why        Otherwise every eviction forks the conversation, and sidebars show
+             it once for each fork.
+  origin     hermes-agent#16517, hermes-agent PR 16607, hermes-agent PR 16635
+  written in {SPEC.requirement("SLUG-03").place}
+
+  plain turns
+ alice                                       server                       model
+1  │─ respond "red", conversation $slug ───────▶│────────────────────────────▶│
+   │◀─ 2xx, session $s, response $gone ─────────│◀────────────────────────────│
+2  ╪═ evict response $gone ═════════════════════╪═════════════════════════════╪
+3  │─ respond "blue", conversation $slug ──────▶│────────────────────────────▶│
+   │◀─ 200, session $s ─────────────────────────│◀────────────────────────────│
+  also, drawn by --all or --scenario NAME:
+    streamed turns: the same, streamed
+    again and again: red ▸ evict ▸ blue ▸ evict ▸ green ▸ evict ▸ white
+    every response of the slug: red ▸ blue ▸ evict ▸ evict ▸ green ▸ white
+
+  defects made to break it:
+    slug-forks-on-eviction  A slug whose last response was evicted starts
+      another session.
+    slug-lost-on-eviction  A slug whose last response was evicted is 404 for
+      good."""
+    )
+
+
+def test_a_refusal_stops_at_the_server_and_a_failing_model_at_the_model(drawn):
+    steps = """
+- chat: {session: $id, say: red}
+  expect: {session: $id, sees: [red]}
+- chat: {session: $id, say: blue, model: fails}
+  expect: {status: [4xx, 5xx]}
+- chat: {session: [$id, $other], say: green}
+  expect: {status: 400, body: {error: {type: present}}}
+- get: {session: $id}
+  expect: {status: 404}
+"""
+
+    assert (
+        drawn(steps)
+        == """\
+ alice                                       server                       model
+1  │─ chat "red", session $id ─────────────────▶│─ sees red ─────────────────▶│
+   │◀─ 2xx, session $id ────────────────────────│◀────────────────────────────│
+2  │─ chat "blue", session $id ────────────────▶│────────────────────────────▶✗
+   │◀─ 4xx or 5xx ──────────────────────────────│◀─ fails ────────────────────│
+3  │─ chat "green", session $id, $other ───────▶✗                             │
+   │◀─ 400, body {error: {type: present}} ──────│                             │
+4  │─ get session $id ─────────────────────────▶✗                             │
+   │◀─ 404 ─────────────────────────────────────│                             │"""
+    )
+
+
+def test_what_happens_at_once_is_asked_first_and_answered_then(drawn):
+    steps = """
+- together:
+    - respond: {conversation: $slug, say: red}
+      at_once: 5
+      expect: {session: $hers}
+    - respond: {as: bob, conversation: $slug, say: blue}
+      expect: {session: $his}
+- respond: {conversation: $slug, say: green, compress: true}
+  expect: {by echo: {tip: {session: $tip}, alias: {session: $hers}}, recalls: [each red, green]}
+"""
+
+    assert (
+        drawn(steps)
+        == """\
+        client                                  server                    model
+  1        ╪═ together, all at once: ══════════════╪══════════════════════════╪
+1.1 alice  │─ 5 x respond "red", conversation ────▶│─────────────────────────▶│
+           │    $slug                              │                          │
+1.2 bob    │─ respond "blue", conversation $slug ─▶│─────────────────────────▶│
+1.1 alice  │◀─ 2xx, session $hers ─────────────────│◀─────────────────────────│
+1.2 bob    │◀─ 2xx, session $his ──────────────────│◀─────────────────────────│
+  2 alice  │─ respond "green", conversation $slug ▶│─ recalls each red, ─────▶│
+           │                                       │    green                 │
+           ╪═ the server compresses in this turn ══╪══════════════════════════╪
+           │◀─ 2xx ────────────────────────────────│◀─────────────────────────│
+           │   echo=tip: session $tip              │                          │
+           │   echo=alias: session $hers           │                          │"""
+    )
+
+
+def test_what_happens_during_a_turn_stands_between_its_question_and_its_answer(drawn):
+    steps = """
+- chat: {session: $id, say: red}
+  during:
+    - chat: {session: $other, say: blue}
+      expect: {session: $other}
+    - kill
+  expect: {status: any}
+- break_store: writes
+- chat: {session: $id, say: green}
+  expect: {either: [{status: [4xx, 5xx]}, {headers: {X-Session-Degraded: present}}]}
+"""
+
+    assert (
+        drawn(steps, ASCII)
+        == """\
+   alice                                      server                      model
+  1  |- chat "red", session $id ---------------->|--------------------------->|
+     |= the model holds its answer; meanwhile: ==|============================|
+1.1  |- chat "blue", session $other ------------>|--------------------------->|
+     |<- 2xx, session $other --------------------|<---------------------------|
+1.2  |= kill ====================================|============================|
+  1  |<- any status, or none --------------------|<---------------------------|
+  2  |= break_store writes ======================|============================|
+  3  |- chat "green", session $id -------------->|--------------------------->|
+     |<- either 4xx or 5xx ----------------------|<---------------------------|
+     |   or 2xx, headers {X-Session-Degraded:    |                            |
+     |     present}                              |                            |"""
+    )
+
+
+def test_letters_that_look_alike_are_told_apart():
+    picture = shown("DERIVE-09", every=True, ink=ASCII)
+
+    assert r"caf\xe9" in picture
+    assert r"cafe\u0301" in picture
+    assert picture.isascii()
+
+
+def test_an_always_entry_is_one_exchange_and_a_manual_one_a_question():
+    assert "─ every chat ─" in shown("ECHO-01")
+    assert "2xx, headers {$HEADER: present}" in shown("ECHO-01")
+    assert "A reviewer answers: Does one store connection" in shown("HISTORY-12")
+
+
+def test_a_python_check_says_what_it_does():
+    assert "by header_spelling: names in any case" in shown("ECHO-04", checks={"header_spelling": "names in any case"})
+
+
+@INKS
+@EVERY_ENTRY
+def test_every_entry_is_drawn_whole_within_80_columns(entry, ink):
+    text = shown(entry.id, every=True, ink=ink)
+
+    assert max(map(len, text.splitlines())) <= 80
+    assert text.startswith(f"{entry.id} ({entry.level.value})")
+    assert all(defect in text for defect in entry.refuted_by)
+    assert all(scenario.name in text for scenario in entry.scenarios)
+
+
+@EVERY_ENTRY
+def test_every_turn_is_asked_and_answered(entry):
+    for scenario in entry.scenarios:
+        arrows = [event for event in events(scenario) if isinstance(event, Arrow)]
+        asked = [arrow.number for arrow in arrows if arrow.start is Lane.CLIENT]
+        answered = [arrow.number for arrow in arrows if arrow.end is Lane.CLIENT]
+
+        assert sorted(asked) == sorted(answered)
+
+
+@EVERY_ENTRY
+def test_scenarios_that_are_not_drawn_have_a_line_each(entry):
+    text = shown(entry.id)
+
+    assert max(map(len, text.splitlines())) <= 80
+    assert all(f"\n    {scenario.name}" in text for scenario in entry.scenarios[1:])
+
+
+def test_one_scenario_can_be_asked_for():
+    assert "\n  again and again\n" in shown("SLUG-03", scenario="Again and again")
+    with pytest.raises(UnknownScenario, match='Did you mean "again and again"'):
+        shown("SLUG-03", scenario="again and agan")
+
+
+def test_every_expectation_of_the_vocabulary_can_be_drawn():
+    words = set(schema("requirements")["$defs"]["expectations"]["properties"])
+
+    assert {word for word in words if not word.startswith("by ")} == {*SEEN, *TOLD, "status", "either"}
+
+
+@pytest.mark.parametrize(
+    ("encoding", "ink"), [("utf-8", UNICODE), ("ascii", ASCII), ("latin-1", ASCII), (None, ASCII), ("odd", ASCII)]
+)
+def test_lines_are_drawn_with_what_the_terminal_has(encoding, ink):
+    assert ink_for(encoding) is ink
