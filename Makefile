@@ -32,7 +32,7 @@ matrix: $(READY)
 	$(BIN)/python tests/matrix/matrix.py
 
 mutants: $(READY)
-	$(BIN)/python tests/mutants/mutants.py
+	PYTHONPATH=tests $(BIN)/python tests/mutants/mutants.py
 
 $(READY): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Session Continuity needs Python 3.11 or newer; try: make PYTHON=python3.11")'

@@ -10,7 +10,7 @@ import json
 import re
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -174,15 +174,20 @@ class Probe:
         if not streams:
             return web.json_response(reply.completion())
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
-        await response.prepare(request)
+        with suppress(ConnectionResetError):  # a target that was killed meanwhile reads no answer
+            await response.prepare(request)
+            await self._stream(response, reply)
+        return response
+
+    async def _stream(self, response: web.StreamResponse, reply: "Reply") -> None:
         first, *rest = reply.stream()
-        if self._scripts.get(call.newest, Script()).pauses or reply.breaks_off:
+        pauses = self._scripts.get(reply.call.newest, Script()).pauses
+        if pauses or reply.breaks_off:
             await response.write(first)
             first = b""
-        if self._scripts.get(call.newest, Script()).pauses:
-            await self._hold(call.newest)
+        if pauses:
+            await self._hold(reply.call.newest)
         await response.write(b"" if reply.breaks_off else b"".join([first, *rest]))
-        return response
 
     async def _models(self, _: web.Request) -> web.Response:
         model = {"id": MODEL, "object": "model", "created": 0, "owned_by": "session-continuity"}

@@ -5,11 +5,8 @@ there is a new process.
 """
 
 import asyncio
-import contextlib
 import os
-import random
 import signal
-import socket
 import tempfile
 import time
 from collections import deque
@@ -21,13 +18,12 @@ from typing import Final
 import aiohttp
 
 from continuity_conformance.errors import NotStartedError
+from continuity_conformance.ports import Port
 from continuity_conformance.profile import Process, Profile
 
 _STOP_SECONDS: Final = 10.0
 _POLL_SECONDS: Final = 0.02
 _LAST_LINES: Final = 12
-_PORTS: Final = range(20_000, 32_000)
-"""Below those that systems give to outgoing connections: none of these takes the port of a process that is down for a moment."""
 _SQLITE_FILES: Final = ("", "-wal", "-shm", "-journal")
 
 
@@ -86,7 +82,7 @@ class Server:
 
     async def part_from_twins(self) -> None:
         twins, self.twins = self.twins, []
-        await asyncio.gather(*(twin.end() for twin in twins))
+        await asyncio.gather(*(twin.leave() for twin in twins))
 
     async def stop(self) -> None:
         await self.part_from_twins()
@@ -102,7 +98,7 @@ class StartedProcess:
     ) -> None:
         self._process = process
         self._folder = folder or tempfile.TemporaryDirectory(prefix="continuity-")
-        self._port = _free_port()
+        self._port = Port()
         self._probe_url = probe_url
         self._running: asyncio.subprocess.Process | None = None
         self._reader: asyncio.Task[None] | None = None
@@ -111,7 +107,7 @@ class StartedProcess:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._port}"
+        return f"http://127.0.0.1:{self._port.number}"
 
     @property
     def runs(self) -> bool:
@@ -167,12 +163,17 @@ class StartedProcess:
         await self.start()
 
     async def stop(self) -> None:
-        await self.end()
+        await self.leave()
         self._folder.cleanup()
+
+    async def leave(self) -> None:
+        """End for good. The folder stays, for others that have it too."""
+        await self.end()
+        self._port.release()
 
     def _filled(self, word: str) -> str:
         return (
-            word.replace("{port}", str(self._port))
+            word.replace("{port}", str(self._port.number))
             .replace("{folder}", self._folder.name)
             .replace("{probe}", self._probe_url)
         )
@@ -242,14 +243,6 @@ async def _answers(session: aiohttp.ClientSession, url: str) -> bool:
             return response.status < 500  # noqa: PLR2004
     except (aiohttp.ClientError, OSError):
         return False
-
-
-def _free_port() -> int:
-    for port in random.sample(_PORTS, len(_PORTS)):
-        with socket.socket() as listener, contextlib.suppress(OSError):
-            listener.bind(("127.0.0.1", port))
-            return port
-    raise NotStartedError("no port is free for the target.", do="Stop what listens on them and run again.")
 
 
 def _signal_group(pid: int, how: signal.Signals) -> None:

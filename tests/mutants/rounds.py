@@ -1,6 +1,6 @@
 """Rounds: which requirements are played on a mutant, under which options, and in which order.
 
-Three sets of options have every value of every option between them. What cannot show a mutant, because the changed lines never run in it, is left out; and
+What cannot show a mutant, because the changed lines never run in it, is left out; and
 so is what could but hardly will, because it restarts servers or takes long: a mutant that only that would kill counts as a survivor. `--all` leaves out nothing.
 """
 
@@ -9,23 +9,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from catalogue import Mutant
+from options import OPTIONS
 
 from continuity_conformance.checks import CONCLUDING, disturbs
 from continuity_spec import Requirement, load
 
 Lines = set[tuple[str, int]]
-OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
-    "default": {},
-    "other": {
-        "derivation": "content-v2",
-        "compaction": "in-place",
-        "echo": "alias",
-        "degraded": "refuse",
-        "turns": "reject",
-        "environment": "per-session",
-    },
-    "least": {"derivation": "none", "environment": "none"},
-}
 _AREAS: Final[Mapping[str, tuple[str, ...]]] = {
     "adopt": ("MIGRATE",),
     "concurrency": ("CONCUR",),
