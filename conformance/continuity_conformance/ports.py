@@ -5,7 +5,7 @@ would talk to a stranger's target. So the UDP port of the same number is bound f
 """
 
 import contextlib
-import random
+import secrets
 import socket
 from typing import Final
 
@@ -20,7 +20,7 @@ class Port:
 
     def __init__(self) -> None:
         self._held = socket.socket(type=socket.SOCK_DGRAM)
-        first = random.randrange(len(_PORTS))
+        first = secrets.randbelow(len(_PORTS))
         for number in (*_PORTS[first:], *_PORTS[:first]):
             with contextlib.suppress(OSError), socket.socket() as listener:
                 listener.bind(("127.0.0.1", number))
