@@ -115,7 +115,7 @@ class Interventions:
         return largest
 
     async def start_and_kill(self, rows: Sequence[Mapping[str, Any]], starts: float) -> None:
-        """Start on an old database, kill after so many times the time of a start, start again."""
+        """Start on an old database, kill so many times the time of a start after it was touched, start again."""
         self._must_have("legacy")
         with _not_starting_is_a_finding("start again"):
             await self._stage.server.begin_and_kill(old_database([self.old_row(row) for row in rows]), starts)

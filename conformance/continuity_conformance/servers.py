@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -23,6 +24,7 @@ from continuity_conformance.profile import Process, Profile
 
 _STOP_SECONDS: Final = 10.0
 _POLL_SECONDS: Final = 0.02
+_TOUCH_SECONDS: Final = 0.001
 _LAST_LINES: Final = 12
 _SQLITE_FILES: Final = ("", "-wal", "-shm", "-journal")
 
@@ -52,11 +54,24 @@ class Server:
         await asyncio.gather(*(process.start() for process in (started, *self.twins)))
 
     async def begin_and_kill(self, write: Callable[[Path], None], starts: float) -> None:
-        """Stop, put an old database in place, start, kill after so many times the time of a start, start again."""
+        """Stop, put an old database in place, start, kill so many times the time of a start after the database was touched, start again."""
         started = self._replaced(await self._stopped(), write)
+        untouched = self._touches()
         await started.launch()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(2 * started.start_seconds):
+                while self._touches() == untouched:  # noqa: ASYNC110 - files tell nobody when they change
+                    await asyncio.sleep(_TOUCH_SECONDS)
         await asyncio.sleep(started.start_seconds * starts)
         await started.kill()
+
+    def _touches(self) -> list[tuple[str, int, int]]:
+        """Which files the database consists of, their sizes, and when each was written to."""
+        files = [(path.name, path.stat()) for path in self._database_files() if path.exists()]
+        return [(name, now.st_size, now.st_mtime_ns) for name, now in files]
+
+    def _database_files(self) -> list[Path]:
+        return [self.database.with_name(self.database.name + suffix) for suffix in _SQLITE_FILES]
 
     @property
     def database(self) -> Path:
@@ -71,8 +86,8 @@ class Server:
         return self.started
 
     def _replaced(self, started: "StartedProcess", write: Callable[[Path], None]) -> "StartedProcess":
-        for suffix in _SQLITE_FILES:
-            self.database.with_name(self.database.name + suffix).unlink(missing_ok=True)
+        for path in self._database_files():
+            path.unlink(missing_ok=True)
         write(self.database)
         return started
 

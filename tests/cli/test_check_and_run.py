@@ -27,7 +27,7 @@ def continuity(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_bundled_server_is_conformant(tmp_path: Path):
-    done = continuity("check", "--report", "report", cwd=tmp_path)
+    done = continuity("check", "--examples", "1", "--report", "report", cwd=tmp_path)
     results = json.loads((tmp_path / "report" / "results.json").read_text())
 
     assert done.returncode == 0, done.stdout + done.stderr

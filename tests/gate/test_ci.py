@@ -47,6 +47,8 @@ def runner(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     environ = kept | {
         "PATH": os.environ["PATH"],
         "HOME": str(folder),
+        "PIP_CACHE_DIR": str(Path.home() / ".cache" / "pip"),
+        "PIP_NO_COMPILE": "1",
         "RUNNER_TEMP": str(folder),
         "GITHUB_ACTIONS": "true",
         "GITHUB_OUTPUT": str(folder / "output"),

@@ -1,7 +1,8 @@
 """The kill matrix: the suite played on every defect, and which requirement fails at which step and expectation.
 
-On each defect the areas that it was made for are played, but of the costly requirements (restart, kill, broken store, a thousand requests) only those made
-for it: all areas on all defects take half an hour, and say little more. The test measures the same rows and compares them.
+On each defect the areas that it was made for are played, but of the costly requirements (restart, kill, broken store, dozens of examples, a thousand requests)
+only those made for it, unless that is judged on everything that was said: all areas on all defects take half an hour, and say little more. The test measures
+the same rows and compares them.
 
 `python tests/matrix/matrix.py` writes the committed file and its page in the docs anew; with names of defects it plays all areas on these and only prints what fails.
 """
@@ -49,6 +50,7 @@ UNSTEADY = frozenset(
     }
 )
 """Defects that are races, or that mix scenarios which play side by side: who comes first decides what else fails, and where it shows first."""
+_MANY_STEPS = 30
 _SIDE_BY_SIDE = 3
 """One more than the cores that it is meant for: some rows wait for turns that never end."""
 
@@ -85,10 +87,13 @@ def everywhere(defect: Defect) -> dict[str, str]:
 
 def failures(defect: Defect, areas: Collection[str]) -> dict[str, str]:
     """Which requirements of these areas fail under a defect, each with the scenario, step and expectation that show it first."""
+    own = made_for(defect.name)
+    on_everything = any(requirement.always is not None for requirement in own)
     played = [
         requirement
         for requirement in load().requirements
-        if defect.name in requirement.refuted_by or (requirement.area in areas and not _costs(requirement))
+        if requirement in own
+        or (requirement.area in areas and not _costs(requirement) and (on_everything or not _is_long(requirement)))
     ]
     results = play([f"--defect={defect.name}"], defect.under, played)
     return {result.id: _where(result) for result in results if result.verdict in {Verdict.FAIL, Verdict.ERROR}}
@@ -96,6 +101,11 @@ def failures(defect: Defect, areas: Collection[str]) -> dict[str, str]:
 
 def _costs(requirement: Requirement) -> bool:
     return disturbs(requirement) or requirement.check in COSTLY
+
+
+def _is_long(requirement: Requirement) -> bool:
+    steps = sum(len(scenario.steps) * max(1, len(scenario.examples)) for scenario in requirement.scenarios)
+    return steps > _MANY_STEPS
 
 
 def _where(result: Result) -> str:
