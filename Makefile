@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: check test lint browser matrix mutants help
+.PHONY: check test pytest lint browser matrix mutants help
 
 help:
 	@echo "make check   run the whole suite against the bundled server"
@@ -15,7 +15,11 @@ help:
 check: $(READY)
 	$(BIN)/continuity check
 
-test: $(READY) lint browser
+test:
+	@$(MAKE) --no-print-directory -j2 $(READY) browser
+	@$(MAKE) --no-print-directory -j2 lint pytest
+
+pytest: $(READY)
 	$(BIN)/python -m pytest -n 3 --dist loadfile
 
 lint: $(READY)
