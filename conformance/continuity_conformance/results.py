@@ -120,6 +120,8 @@ def _again(outcome: Outcome) -> dict[str, object]:
     return {
         "target": outcome.settings.target if started else outcome.target.url,
         "profile": str(profile) if profile is not None else None,
+        "examples": outcome.settings.budget.examples,
+        "seed": outcome.settings.budget.seed,
     }
 
 

@@ -148,6 +148,15 @@ def test_report_html_is_small_however_much_fails(large: Path):
     assert (large / "report.html").stat().st_size < 1_500_000
 
 
+def test_what_was_made_up_is_made_up_again(failing: Path, tmp_path: Path):
+    data = load(failing)
+    data["again"] |= {"examples": 50, "seed": 7}
+    files.write(save(tmp_path, data), tmp_path)
+
+    for name in ("reproduce.sh", "report.html"):
+        assert "continuity run HISTORY-02 --target reference --examples 50 --seed 7" in (tmp_path / name).read_text()
+
+
 def test_reproduce_sh_can_be_run(failing: Path):
     assert (failing / "reproduce.sh").stat().st_mode & 0o111
     assert "continuity run HISTORY-02 --target reference" in (failing / "reproduce.sh").read_text()

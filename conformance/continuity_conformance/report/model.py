@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from continuity_conformance.errors import UsageError
+from continuity_conformance.fuzz.budget import DEFAULT_EXAMPLES, DEFAULT_SEED
 from continuity_conformance.report.visible import one_line, visible
 from continuity_conformance.verdicts import Evidence, Result, RunVerdict, Verdict, counts
 from continuity_spec import Document, Level
@@ -108,6 +109,8 @@ class Again:
 
     target: str
     profile: str | None
+    examples: int
+    seed: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +204,12 @@ def _report(data: _Data) -> Report:
         complete=data["complete"],
         finished=data["finished"],
         gate=Gate(gate["passed"], gate["exit_code"], tuple(gate["reasons"]), Level(gate["fail_on"])),
-        again=Again(again["target"], again["profile"]),
+        again=Again(
+            again["target"],
+            again["profile"],
+            again.get("examples", DEFAULT_EXAMPLES),
+            again.get("seed", DEFAULT_SEED),
+        ),
         classes=tuple(
             Class(each["name"], RunVerdict(each["verdict"]), _counts(each["counts"])) for each in data["classes"]
         ),

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from continuity_conformance.curl import one_request
+from continuity_conformance.fuzz.budget import DEFAULT_EXAMPLES, DEFAULT_SEED
 from continuity_conformance.headline import headline
 from continuity_conformance.report.model import Again, Report, Row
 from continuity_conformance.report.visible import cut, one_line
@@ -19,7 +20,9 @@ _COMMENT: Final = 160
 def again(requirement_id: str, target: Again) -> str:
     """The command that runs one requirement against the same target."""
     profile = ["--profile", target.profile] if target.profile is not None else []
-    return shlex.join(["continuity", "run", requirement_id, "--target", target.target, *profile])
+    examples = ["--examples", str(target.examples)] if target.examples != DEFAULT_EXAMPLES else []
+    seed = ["--seed", str(target.seed)] if target.seed != DEFAULT_SEED else []
+    return shlex.join(["continuity", "run", requirement_id, "--target", target.target, *profile, *examples, *seed])
 
 
 def render(report: Report) -> str:
