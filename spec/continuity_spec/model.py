@@ -156,6 +156,11 @@ class Requirement:
             return "check"
         return "manual" if self.manual is not None else "scenario"
 
+    @property
+    def length(self) -> int:
+        """How many steps are played: those of each scenario, for each of its examples."""
+        return sum(len(scenario.steps) * max(1, len(scenario.examples)) for scenario in self.scenarios)
+
 
 @dataclass(frozen=True, slots=True)
 class Release:

@@ -93,7 +93,11 @@ def failures(defect: Defect, areas: Collection[str]) -> dict[str, str]:
         requirement
         for requirement in load().requirements
         if requirement in own
-        or (requirement.area in areas and not _costs(requirement) and (on_everything or not _is_long(requirement)))
+        or (
+            requirement.area in areas
+            and not _costs(requirement)
+            and (on_everything or requirement.length <= _MANY_STEPS)
+        )
     ]
     results = play([f"--defect={defect.name}"], defect.under, played)
     return {result.id: _where(result) for result in results if result.verdict in {Verdict.FAIL, Verdict.ERROR}}
@@ -101,11 +105,6 @@ def failures(defect: Defect, areas: Collection[str]) -> dict[str, str]:
 
 def _costs(requirement: Requirement) -> bool:
     return disturbs(requirement) or requirement.check in COSTLY
-
-
-def _is_long(requirement: Requirement) -> bool:
-    steps = sum(len(scenario.steps) * max(1, len(scenario.examples)) for scenario in requirement.scenarios)
-    return steps > _MANY_STEPS
 
 
 def _where(result: Result) -> str:

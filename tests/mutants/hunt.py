@@ -18,6 +18,7 @@ from rounds import OPTIONS, WHOLE, Lines, Round
 
 from continuity_conformance.checks import CONCLUDING
 from continuity_conformance.errors import ContinuityError
+from continuity_conformance.fuzz.budget import Budget
 from continuity_conformance.profile import Limits, Profile
 from continuity_conformance.run import Run
 from continuity_conformance.verdicts import Verdict
@@ -33,6 +34,7 @@ UNTESTED: Final = "left untested"
 _TURN_SECONDS: Final = 20.0
 _START_SECONDS: Final = 30.0
 _ROUND_SECONDS: Final = 120.0
+_LITTLE: Final = Budget(examples=4)
 
 _PACKAGE_HERE: Final = '''"""One module of this package stands here; the others stand where they always do."""
 __path__.append({package!r})
@@ -76,7 +78,7 @@ def fate(mutant: Mutant, rounds: Sequence[Round] = WHOLE) -> Fate:
     """Play the rounds until the mutant is noticed."""
     began = time.monotonic()
     with _standing(mutant) as folder:
-        for one in rounds:
+        for one in filter(lambda one: one.ids, rounds):
             killer = _play(_profile(folder, one.options), one.requirements())
             if killer:
                 return Fate(killer, one.options, round(time.monotonic() - began, 1))
@@ -85,7 +87,7 @@ def fate(mutant: Mutant, rounds: Sequence[Round] = WHOLE) -> Fate:
 
 def _play(profile: Profile, requirements: Sequence[Requirement], seconds: float = _ROUND_SECONDS) -> str:
     """Which requirement fails first, or what else went wrong with the target; nothing where all is well."""
-    run = Run(None, profile, requirements)
+    run = Run(None, profile, requirements, _LITTLE)
     seen: set[Verdict] = set()
     try:
         run.open()
@@ -135,6 +137,6 @@ def _profile(folder: Path, options: str, slowed: int = 1) -> Profile:
     profile = reference_profile(options=OPTIONS[options])
     assert profile.process is not None
     path = os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])])
-    process = replace(profile.process, env={"PYTHONPATH": path}, seconds=_START_SECONDS * slowed)
+    process = replace(profile.process, env={**profile.process.env, "PYTHONPATH": path}, seconds=_START_SECONDS * slowed)
     limits: Limits = replace(profile.limits, turn_seconds=_TURN_SECONDS * slowed, parallel=_AT_ONCE)
     return replace(profile, process=process, limits=limits)

@@ -1,35 +1,52 @@
 """The share of mechanical mutants that the suite kills, and what the survivors are.
 
-`make mutants` (`PYTHONPATH=tests python tests/mutants/mutants.py`) plays the mutants and writes `docs/reference/mutants.json` and `.md` anew. Those that `words.yaml` calls equivalent are left
-out, since nothing can kill them. `--all` plays them too, everything on each, and says where the word is wrong; `--new` plays only those of which nothing is
-published; with parts of ids it only tells what becomes of the mutants that have them.
+`make mutants` (`PYTHONPATH=tests python tests/mutants/mutants.py`) plays the mutants and writes `docs/reference/mutants.json` and `.md` anew. Those that
+`words.yaml` calls equivalent are left out, since nothing can kill them. `--all` plays them too, everything on each, and says where the word is wrong; `--new`
+plays only those of which nothing is published, and can be stopped and taken up again; with parts of ids it only tells what becomes of the mutants that have them.
 """
 
 import argparse
+import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 
-from catalogue import Mutant, mutants
+from catalogue import PACKAGE, Mutant, mutants
 from hunt import Fate, fate, reached
 from published import FATES, PAGE, as_json, equivalents, page, read_fates
 from rounds import ALONE, WHOLE, Reach, Round, everything, promising
 
+from continuity_conformance.cache import user_cache
+from continuity_spec.loader import BUNDLED
+
 _SIDE_BY_SIDE = 2
 
 
-def hunt(hunted: Sequence[Mutant], chosen: Callable[[Mutant, Reach], Iterator[Round]]) -> dict[str, Fate]:
-    """The fate of each, two at a time; what killed it the last time is played first."""
-    known, found = read_fates(), {}
+def hunt(
+    hunted: Sequence[Mutant], chosen: Callable[[Mutant, Reach], Iterator[Round]], known: Mapping[str, Fate]
+) -> Iterator[tuple[Mutant, Fate]]:
+    """The fate of each as it is found, two at a time; what killed it the last time is played first."""
     with ProcessPoolExecutor(_SIDE_BY_SIDE) as pool:
-        reach = Reach(dict(zip((*WHOLE, *ALONE), pool.map(reached, (*WHOLE, *ALONE)), strict=True)))
-        playing = {}
-        for mutant in hunted:
-            rounds = [*known.get(mutant.id, Fate()).again, *chosen(mutant, reach)]
-            playing[pool.submit(fate, mutant, rounds)] = mutant
+        reach = _reach(pool)
+        playing = {
+            pool.submit(fate, one, [*known.get(one.id, Fate()).again, *chosen(one, reach)]): one for one in hunted
+        }
         for done in as_completed(playing):
-            found[playing[done].id] = _told(playing[done], done.result())
-    return found
+            yield playing[done], _told(playing[done], done.result())
+
+
+def _reach(pool: ProcessPoolExecutor) -> Reach:
+    """Which lines run in which rounds. It takes minutes, so it is kept until the server or the spec changes."""
+    rounds = (*WHOLE, *ALONE)
+    sources = [*sorted(PACKAGE.glob("*.py")), *sorted((BUNDLED / "requirements").glob("*.yaml"))]
+    digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]
+    kept = user_cache() / "mutants" / f"{digest}.json"
+    if not kept.exists():
+        found = list(pool.map(reached, rounds))
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        kept.write_text(json.dumps([sorted(lines) for lines in found]), encoding="utf-8")
+    told = json.loads(kept.read_text(encoding="utf-8"))
+    return Reach({one: {(module, line) for module, line in lines} for one, lines in zip(rounds, told, strict=True)})
 
 
 def _told(mutant: Mutant, its: Fate) -> Fate:
@@ -46,10 +63,9 @@ def _chosen(said: argparse.Namespace) -> list[Mutant]:
     return [one for one in mutants() if said.all or one.id not in alike]
 
 
-def publish(fates: dict[str, Fate]) -> None:
+def keep(fates: Mapping[str, Fate]) -> None:
     """Write what there is now; what is gone is forgotten."""
     FATES.write_text(as_json({one.id: fates[one.id] for one in mutants() if one.id in fates}), encoding="utf-8")
-    PAGE.write_text(page(), encoding="utf-8")
 
 
 def main() -> None:
@@ -58,9 +74,15 @@ def main() -> None:
     parser.add_argument("--new", action="store_true", help="play only those of which nothing is published")
     parser.add_argument("parts", nargs="*", help="parts of ids")
     said = parser.parse_args()
-    fates = hunt(_chosen(said), everything if said.all else promising)
+    known = read_fates()
+    fates = dict(known) if said.new else {}
+    for mutant, its in hunt(_chosen(said), everything if said.all else promising, known):
+        fates[mutant.id] = its
+        if said.new:
+            keep(fates)
     if not said.parts:
-        publish({**read_fates(), **fates} if said.new else fates)
+        keep(fates)
+        PAGE.write_text(page(), encoding="utf-8")
     for wrong in sorted(one for one in equivalents() if fates.get(one, Fate()).killed):
         print(f"called equivalent, and killed by {fates[wrong].killer}: {wrong}")
 

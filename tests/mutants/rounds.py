@@ -1,7 +1,7 @@
 """Rounds: which requirements are played on a mutant, under which options, and in which order.
 
-What cannot show a mutant, because the changed lines never run in it, is left out; and
-so is what could but hardly will, because it restarts servers or takes long: a mutant that only that would kill counts as a survivor. `--all` leaves out nothing.
+What cannot show a mutant, because the changed lines never run in it, is left out; and so is what could but hardly will, because it restarts servers or takes
+long: a mutant that only that would kill counts as a survivor. `--all` leaves out nothing.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -61,6 +61,8 @@ _CALM: Final = _entries(disturbing=False)
 _DISTURBING: Final = _entries(disturbing=True)
 _TOGETHER: Final = frozenset(one.id for one in _CALM if one.always is not None or one.check in CONCLUDING)
 """What is judged on everything that was said."""
+_RANDOM: Final = "CONTRACT"
+_MANY_STEPS: Final = 30
 DEFAULT, *OTHERS = OPTIONS
 ALONE: Final = tuple(Round(DEFAULT, (one.id,)) for one in [*_CALM, *_DISTURBING] if one.id not in _TOGETHER)
 WHOLE: Final = tuple(
@@ -79,17 +81,21 @@ class Reach:
 
 
 def promising(mutant: Mutant, reach: Reach) -> Iterator[Round]:
-    """The rounds that may show a mutant, cut to what is likely to. Likely ones come first."""
+    """The rounds that may show a mutant, cut to what is likely to, the quick ones first."""
     alone = {one.ids[0] for one in ALONE if reach.gets_to(one, mutant)}
     calm = [one for one in _first(_CALM, mutant) if one.id in alone]
+    likely = [one for one in calm if _likely(one, mutant) and one.area != _RANDOM]
+    others = [one for one in calm if one not in likely and one.area != _RANDOM and one.length <= _MANY_STEPS]
+    yield Round(DEFAULT, tuple(one.id for one in likely))
     if calm:
-        yield Round(DEFAULT, (*(one.id for one in calm), *_TOGETHER))
+        yield Round(DEFAULT, (*(one.id for one in others), *_TOGETHER))
     for whole in WHOLE[1 : len(OPTIONS)]:
         if reach.gets_to(whole, mutant):
             chosen = [one for one in _first(_CALM, mutant) if not calm or _likely(one, mutant)]
             yield Round(whole.options, tuple(one.id for one in chosen))
     disturbing = [one for one in _first(_DISTURBING, mutant) if one.id in alone and (not calm or _likely(one, mutant))]
     yield Round(DEFAULT, tuple(one.id for one in disturbing))
+    yield Round(DEFAULT, tuple(one.id for one in calm if one.area == _RANDOM))
 
 
 def everything(mutant: Mutant, reach: Reach) -> Iterator[Round]:
