@@ -10,7 +10,17 @@ from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from typing import Final, cast
 
-from continuity_conformance.commands import baseline, check, defects, fuzz, others, reports, single, spec
+from continuity_conformance.commands import (
+    baseline,
+    check,
+    defects,
+    fuzz,
+    others,
+    plugins,
+    reports,
+    single,
+    spec,
+)
 from continuity_conformance.errors import ContinuityError
 from continuity_spec import SpecError
 
@@ -97,6 +107,7 @@ _COMMANDS: Final[tuple[tuple[str, str, Callable[[argparse.ArgumentParser], None]
         reports.checklist,
     ),
     ("compare", "lay runs side by side, and tell what broke", reports.compare_arguments, reports.compare),
+    ("plugins", "list the targets and packs that are installed", plugins.add_arguments, plugins.command),
     ("spec", "list, show or lint the requirements", spec.add_arguments, spec.spec),
     (
         "serve",

@@ -17,8 +17,15 @@ CONCLUDING: Final[set[str]] = set()
 """The checks that rest on the results of the run."""
 
 
+class NameTakenError(Exception):
+    """Two checks have one name: an entry that names it would be checked by either."""
+
+
 def check(function: Check) -> Check:
-    """Register a check under its name."""
+    """Register a check under its name, which is taken once."""
+    taken = CHECKS.setdefault(function.__name__, function)
+    if taken.__module__ != function.__module__:
+        raise NameTakenError(f'the check "{function.__name__}" of {function.__module__} is one of {taken.__module__}')
     CHECKS[function.__name__] = function
     return function
 

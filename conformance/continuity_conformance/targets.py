@@ -3,16 +3,15 @@
 A plugin registers a class under the entry-point group `continuity.targets`; its `profile()` says how the target is started and what it offers.
 """
 
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Final, Protocol
 from urllib.parse import urlsplit
 
-from continuity_conformance.errors import UsageError
+from continuity_conformance.errors import ContinuityError, UsageError
+from continuity_conformance.plugins import Plugin, plugins
 from continuity_conformance.profile import Profile, load_profile
 from continuity_spec.errors import suggestion
 
-GROUP: Final = "continuity.targets"
 BUNDLED: Final = "reference"
 
 
@@ -24,7 +23,7 @@ class TargetPlugin(Protocol):
 
 
 def target_names() -> list[str]:
-    return sorted(point.name for point in entry_points(group=GROUP))
+    return sorted({plugin.name for plugin in plugins("target")})
 
 
 def resolve(target: str | None, profile: Path | Profile | None) -> tuple[Profile, str]:
@@ -48,15 +47,34 @@ def _named(name: str, profile: Path | None) -> Profile:
             where=str(profile),
             do="Give a URL with --target, or add `process:`.",
         )
-    points = {point.name: point for point in entry_points(group=GROUP)}
-    if name not in points:
-        hint = suggestion(name, points) or f"Known names: {', '.join(sorted(points))}."
+    return _made(_plugin(name))
+
+
+def _plugin(name: str) -> Plugin:
+    found = [plugin for plugin in plugins("target") if plugin.name == name]
+    if not found:
+        hint = suggestion(name, target_names())
         raise UsageError(
             f'There is no target "{name}".',
             do=f"{hint} A running server is given by its URL: http://127.0.0.1:8000".strip(),
         )
-    plugin: TargetPlugin = points[name].load()()
-    return plugin.profile()
+    if found[1:]:
+        raise found[1].error(f"its name is taken by the {found[0].title}.", "Uninstall one of the two.")
+    return found[0]
+
+
+def _made(plugin: Plugin) -> Profile:
+    """The profile that a plugin's code gives. Whatever it does, the message names the plugin."""
+    made = plugin.made()
+    try:
+        profile = made.profile()  # type: ignore[attr-defined] # it is somebody else's; what it is not shows here
+    except ContinuityError:
+        raise
+    except Exception as trouble:
+        raise plugin.error(f"it gives no profile: {type(trouble).__name__}: {trouble}.") from trouble
+    if not isinstance(profile, Profile):
+        raise plugin.error(f"its profile() gives a {type(profile).__name__}.", "It has to give a Profile.")
+    return profile
 
 
 def _must_be_http(url: str) -> None:

@@ -15,7 +15,10 @@ _BODY = 1_000_000
 
 
 class ReferenceTarget:
-    """`--target reference`, and what `continuity check` tests without a target. `CONTINUITY_REFERENCE` adds arguments of `continuity serve`."""
+    """The bundled server, with every control and two keys.
+
+    It is what `continuity check` tests without a target. `CONTINUITY_REFERENCE` adds arguments of `continuity serve`.
+    """
 
     def profile(self) -> Profile:
         return reference_profile(tuple(os.environ.get("CONTINUITY_REFERENCE", "").split()))
