@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from continuity_conformance import error_checks, isolation_checks, stream_checks  # noqa: F401 - they register their checks
 from continuity_conformance.claims import must_be_true
+from continuity_conformance.credentials import standing_fields
 from continuity_conformance.dialogue import Dialogue
 from continuity_conformance.failure import Unmet
 from continuity_conformance.fuzz import checks as fuzz_checks  # noqa: F401 - likewise
@@ -30,7 +31,7 @@ from continuity_conformance.registry import (
     concluding,
     disturbing,
 )
-from continuity_conformance.transport import USER_AGENT
+from continuity_conformance.tls import trust
 from continuity_spec import Requirement
 
 if TYPE_CHECKING:
@@ -219,11 +220,13 @@ async def real_client(dialogue: Dialogue) -> AsyncIterator["AsyncOpenAI"]:
     openai = await asyncio.to_thread(load_client)
     profile = dialogue.stage.target.profile
     seconds = profile.limits.turn_seconds
+    key = profile.principals.get("alice", "")
     client: AsyncOpenAI = openai.AsyncOpenAI(
         base_url=f"{dialogue.stage.server.url}/v1",
-        api_key=profile.principals.get("alice") or "none",
-        default_headers={"User-Agent": USER_AGENT, **profile.headers},
+        api_key=key if key and profile.key_field.usual else "none",
+        default_headers=dict(standing_fields(profile, "" if profile.key_field.usual else key)),
         max_retries=0,
+        http_client=openai.DefaultAsyncHttpxClient(verify=trust(profile.ca)),
     )
     try:
         async with client, asyncio.timeout(seconds * _CLIENT_TURNS):

@@ -7,6 +7,7 @@ control API of the spec. A control that nobody has makes a scenario *not tested*
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from continuity_conformance.credentials import standing_fields
 from continuity_conformance.errors import KitError
 from continuity_conformance.failure import Untested
 from continuity_conformance.legacy import OldRow, old_database
@@ -98,7 +99,7 @@ class Controls:
 
     def _request(self, name: str, key: str, params: Mapping[str, object]) -> Request:
         profile = self._server.profile
-        headers = [("Authorization", f"Bearer {key}")] if key else []
+        headers = standing_fields(profile, key)
         command = profile.http_controls.get(name)
         if command is None:
             headers.append(("X-Conformance-Token", profile.token))

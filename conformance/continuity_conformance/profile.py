@@ -11,7 +11,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
+from continuity_conformance.credentials import KeyField
 from continuity_conformance.errors import UsageError
+from continuity_conformance.tls import trust
 from continuity_spec import load_checked
 
 DEFAULT_HEADER: Final = "X-Hermes-Session-Id"
@@ -85,6 +87,9 @@ class Profile:
     probe: str = ""
     origin: str = DEFAULT_ORIGIN
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    key_field: KeyField = field(default_factory=KeyField)
+    ca: str = ""
+    """A file of certificates to trust, where the target's own was signed by nobody that the system knows."""
     summary: str = "summar"
     writes: ToolCall | None = None
     reads: ToolCall | None = None
@@ -121,6 +126,8 @@ def load_profile(path: Path) -> Profile:
         probe=data.get("probe", ""),
         origin=data.get("origin", DEFAULT_ORIGIN),
         headers={name: _from_environment(value, path) for name, value in data.get("headers", {}).items()},
+        key_field=KeyField.read(data["auth"]) if "auth" in data else KeyField(),
+        ca=_certificates(data["ca"], path) if "ca" in data else "",
         summary=data.get("summary", "summar"),
         writes=_tool(data, "write"),
         reads=_tool(data, "read"),
@@ -143,6 +150,13 @@ def _process(data: Mapping[str, Any], path: Path) -> Process:
         keyless=tuple(data.get("keyless", ())),
         secrets=taken,
     )
+
+
+def _certificates(name: str, path: Path) -> str:
+    """The file lies beside the profile, where its name is no whole path."""
+    file = str(path.parent / Path(name).expanduser())
+    trust(file)
+    return file
 
 
 def _from_environment(value: str, path: Path) -> str:

@@ -5,10 +5,11 @@ from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import quote
 
+from continuity_conformance.credentials import standing_fields
 from continuity_conformance.failure import Untested
 from continuity_conformance.names import Names
 from continuity_conformance.stage import Stage
-from continuity_conformance.transport import USER_AGENT, Request
+from continuity_conformance.transport import Request
 from continuity_spec import Step
 
 CLIENT_TOOL: Final = "kit_lookup"
@@ -78,10 +79,10 @@ def principal_of(step: Step) -> str:
 
 
 def base_headers(stage: Stage, principal: str) -> list[tuple[str, str]]:
-    """What every request carries: who we are, the profile's own headers, and the principal's key."""
-    headers = [("User-Agent", USER_AGENT), *stage.target.profile.headers.items()]
-    key = WRONG_KEY if principal == "stranger" else stage.target.profile.principals.get(principal, "")
-    return [*headers, ("Authorization", f"Bearer {key}")] if key else headers
+    """What every request of a principal carries."""
+    profile = stage.target.profile
+    key = WRONG_KEY if principal == "stranger" else profile.principals.get(principal, "")
+    return standing_fields(profile, key)
 
 
 def _session_fields(stage: Stage, names: Names, step: Step) -> list[tuple[str, str]]:

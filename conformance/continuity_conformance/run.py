@@ -183,6 +183,6 @@ class Run:
 
 def reach(target: str | None, profile: Path | None) -> None:
     """Check quickly that the profile can be read and the target's address answers at all. Raises ContinuityError."""
-    _, url = resolve(target, profile)
+    given, url = resolve(target, profile)
     if url:
-        asyncio.run(must_answer(url))
+        asyncio.run(must_answer(url, given.ca))

@@ -6,6 +6,7 @@ can start several; else they wait until the calm ones are done, and run alone.
 
 import asyncio
 import secrets
+import ssl
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
@@ -30,6 +31,7 @@ from continuity_conformance.remote_probe import RemoteProbe
 from continuity_conformance.restarts import SharedRestarts, can_share
 from continuity_conformance.servers import Server, start_server
 from continuity_conformance.stage import Observer, Stage
+from continuity_conformance.tls import distrust, trust
 from continuity_conformance.transport import Transport
 from continuity_conformance.verdicts import Evidence, Result, Verdict
 from continuity_spec import Requirement, Scenario
@@ -66,7 +68,9 @@ class Runner:
 
     async def open(self) -> None:
         """Start what must be started, reach the target, calibrate."""
-        self._transport = await self._stack.enter_async_context(Transport(self._profile.limits.turn_seconds))
+        self._transport = await self._stack.enter_async_context(
+            Transport(self._profile.limits.turn_seconds, trust(self._profile.ca))
+        )
         self._observer: Observer | None = None
         self._probe_url = self._profile.probe
         if self._profile.process is not None:
@@ -77,7 +81,7 @@ class Runner:
             self._observer = await self._stack.enter_async_context(RemoteProbe(self._profile.probe))
         server = await self._server() if self._profile.process else Server(self._url, self._profile)
         self.stage = self._stage(server)
-        await must_answer(server.url)
+        await must_answer(server.url, self._profile.ca)
         dialogue = await calibrate(self.stage)
         self.stage = self._stage(server, self.stage)
         # Two turns that whoever echoes a header can answer prove nothing, unless a model that we know was asked.
@@ -214,14 +218,20 @@ class Runner:
         )
 
 
-async def must_answer(url: str) -> None:
-    """A closed port is told in one line, at once."""
+async def must_answer(url: str, ca: str = "") -> None:
+    """A closed port is told in one line, at once; so is a certificate that nobody trusts."""
     address = urlsplit(url)
-    port = address.port or (443 if address.scheme == "https" else 80)
+    secure = address.scheme == "https"
     try:
         async with asyncio.timeout(1.5):
-            _, writer = await asyncio.open_connection(address.hostname, port)
+            _, writer = await asyncio.open_connection(
+                address.hostname, address.port or (443 if secure else 80), ssl=trust(ca) if secure else None
+            )
         writer.close()
+    except ssl.SSLError as trouble:
+        raise UnreachableError(
+            f"TLS: {distrust(trouble)}.", where=url, do="Name the file of its authority in a profile: ca: ca.pem"
+        ) from None
     except (OSError, TimeoutError) as trouble:
         said = str(trouble) or "no connection in 1.5 s"
         raise UnreachableError(

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
 
 import aiohttp
 
@@ -48,6 +49,10 @@ class Server:
     def url_of(self, number: int) -> str:
         """The address of the server itself (1), or of a process that shares its data."""
         return self.url if number == 1 else self.twins[number - 2].url
+
+    def document_path(self, path: str) -> str:
+        """A path as the OpenAPI document has it: without what stands before it in the target's address."""
+        return path.removeprefix(urlsplit(self.url).path)
 
     async def begin_anew(self, write: Callable[[Path], None], servers: int) -> None:
         """Stop, put an old database in place, and start so many processes on it at once."""

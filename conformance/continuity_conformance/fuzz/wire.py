@@ -71,7 +71,7 @@ class Wire:
             headers.setdefault(name.lower(), []).append(value)
         return self._stage.contract.problems(
             request.method,
-            request.path,
+            self._stage.server.document_path(request.path),
             answer.status,
             answer.content_type,
             headers,
