@@ -20,7 +20,6 @@ from continuity_conformance.fuzz import checks as fuzz_checks  # noqa: F401 - li
 from continuity_conformance.interventions import made_step
 from continuity_conformance.kills import Talker, kill_under_load
 from continuity_conformance.legacy import write_to
-from continuity_conformance.marks import user_text
 from continuity_conformance.registry import (
     CHECKS,
     CONCLUDING,
@@ -125,7 +124,7 @@ async def openai_client_rotation(dialogue: Dialogue) -> None:
     session = dialogue.names.text("$old", "session")
     await dialogue.do("chat", {"session": "$old"}, session="$old", say="red")
     await dialogue.do("chat", {"session": "$old"}, session="$old", say="blue")
-    async with dialogue.compressing("$old"), real_client(dialogue) as client:
+    async with dialogue.compressing("$old", "green"), real_client(dialogue) as client:
         stream = await client.chat.completions.create(
             model=dialogue.stage.target.profile.model,
             messages=[_user(dialogue, "green")],
@@ -249,7 +248,7 @@ def _user(dialogue: Dialogue, label: str) -> "ChatCompletionUserMessageParam":
 
 
 def _words(dialogue: Dialogue, label: str) -> str:
-    return user_text(dialogue.speech.mark(label), label)
+    return dialogue.speech.user_text(label)
 
 
 def _must_equal(what: str, actual: object, expected: object) -> None:

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from continuity_conformance.plugins import Plugin, PluginError, about, named_twice, plugins
+from continuity_conformance.discovery import Plugin, PluginError, about, named_twice, plugins
+from continuity_conformance.site import PACKED, RELEASED, Control
 from continuity_spec import Requirement, Spec, SpecError, load, load_requirements
 
 
@@ -21,6 +22,10 @@ class Pack:
         """The files of its requirements. No other pack, nor the release, has their areas."""
         return ()
 
+    def controls(self) -> Mapping[str, Control]:
+        """What its scenarios make happen to a target by `control: {name: {…}}`, on any target that has no control of this name itself."""
+        return {}
+
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
@@ -30,6 +35,7 @@ class Loaded:
     about: str
     files: tuple[Path, ...]
     requirements: tuple[Requirement, ...]
+    controls: Mapping[str, Control]
 
     @property
     def name(self) -> str:
@@ -65,10 +71,12 @@ def installed() -> Packs:
             _demand_own_name(plugin, repeated.get(id(plugin)))
             pack = _load(plugin)
             _demand_own_areas(pack, owners)
+            _demand_own_controls(pack)
         except PluginError as error:
             broken.append(error)
             continue
         owners |= dict.fromkeys((each.area for each in pack.requirements), f"the {plugin.title}")
+        PACKED.update(pack.controls)
         loaded.append(pack)
     return Packs(tuple(loaded), tuple(broken))
 
@@ -84,27 +92,26 @@ def _load(plugin: Plugin) -> Loaded:
     importlib.import_module("continuity_conformance.checks")
     made = plugin.made()
     if not isinstance(made, Pack):
-        raise plugin.error(f"{plugin.place} is no pack.", "Derive the class from continuity_conformance.hooks.Pack.")
-    files = _files(plugin, made)
+        raise plugin.error(f"{plugin.place} is no pack.", "Derive the class from continuity_conformance.plugin.Pack.")
     try:
+        files = tuple(Path(file) for file in made.requirements())
+        controls = dict(made.controls())
         requirements = [replace(each, pack=plugin.name) for file in files for each in load_requirements(file)]
     except SpecError as trouble:
         raise plugin.error(f"{trouble.where}: {trouble.what}.", trouble.remedy) from trouble
+    except Exception as trouble:
+        raise plugin.error(f"it failed: {type(trouble).__name__}: {trouble}.") from trouble
+    _demand_requirements(plugin, requirements)
     _demand_checks(plugin, requirements)
     _demand_one_each(plugin, requirements)
-    return Loaded(plugin, about(made), files, tuple(requirements))
+    return Loaded(plugin, about(made), files, tuple(requirements), controls)
 
 
-def _files(plugin: Plugin, pack: Pack) -> tuple[Path, ...]:
-    try:
-        files = tuple(Path(file) for file in pack.requirements())
-    except Exception as trouble:
-        raise plugin.error(f"its requirements cannot be told: {type(trouble).__name__}: {trouble}.") from trouble
-    if not files:
+def _demand_requirements(plugin: Plugin, requirements: Sequence[Requirement]) -> None:
+    if not requirements:
         raise plugin.error(
             "it has no requirements.", "Let its requirements() name files; in a wheel they are package data."
         )
-    return files
 
 
 def _demand_checks(plugin: Plugin, requirements: Sequence[Requirement]) -> None:
@@ -141,3 +148,10 @@ def _demand_own_areas(pack: Loaded, owners: Mapping[str, str]) -> None:
                 f"{each.place}: {each.id} is in the area {each.area}, which is that of {owners[each.area]}.",
                 "Give its requirements an area of their own.",
             )
+
+
+def _demand_own_controls(pack: Loaded) -> None:
+    """The release's are the target's own affair, or a pack would have a say in the verdict."""
+    for name in pack.controls:
+        if name in RELEASED or name in PACKED:
+            raise pack.plugin.error(f'there is a control "{name}" already.', "Give it a name of its own.")

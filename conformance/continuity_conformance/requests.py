@@ -8,6 +8,7 @@ from urllib.parse import quote
 from continuity_conformance.credentials import standing_fields
 from continuity_conformance.failure import Untested
 from continuity_conformance.names import Names
+from continuity_conformance.profile import DEFAULT_SESSIONS
 from continuity_conformance.stage import Stage
 from continuity_conformance.transport import Request
 from continuity_spec import Step
@@ -61,11 +62,12 @@ def plain_request(stage: Stage, names: Names, step: Step) -> Request:
     if "response" in params:
         path = f"/v1/responses/{quote(names.text(params['response'], 'response', principal), safe='')}"
     elif "session" in params:
-        path = f"/v1/sessions/{quote(names.text(params['session'], 'session', principal), safe='')}"
+        path = f"{DEFAULT_SESSIONS}/{quote(names.text(params['session'], 'session', principal), safe='')}"
     else:
         path = names.text(params["path"])
     method = params.get("method", step.verb.upper())
     headers = (*base_headers(stage, principal), *_extra(names, params))
+    path = stage.target.profile.path(path)
     return Request(method, _address(stage, step) + path, headers, names.fill(params.get("body")))
 
 

@@ -1,14 +1,18 @@
 """Targets by name or URL: what `--target` means.
 
-A plugin registers a class under the entry-point group `continuity.targets`; its `profile()` says how the target is started and what it offers.
+A plugin registers a class under the entry-point group `continuity.targets`; its `profile()` installs what is missing, and says how the target is started
+and what it offers. `NAME==VERSION` asks for one of the versions that it knows.
 """
 
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, Protocol
 from urllib.parse import urlsplit
 
+from continuity_conformance.discovery import Plugin, plugins
+from continuity_conformance.environments import Say
 from continuity_conformance.errors import ContinuityError, UsageError
-from continuity_conformance.plugins import Plugin, plugins
 from continuity_conformance.profile import Profile, load_profile
 from continuity_spec.errors import suggestion
 
@@ -18,8 +22,12 @@ BUNDLED: Final = "reference"
 class TargetPlugin(Protocol):
     """What a plugin provides: a target that the kit starts by itself."""
 
-    def profile(self) -> Profile:
-        """The profile of a target that is about to be started."""
+    @property
+    def versions(self) -> Sequence[str]:
+        """The versions that `NAME==VERSION` can ask for, the newest last. None: the target has only the one that is there."""
+
+    def profile(self, version: str, say: Say) -> Profile:
+        """The profile of a target that is about to be started, installed if need be. `version` is one of `versions`, or empty where there are none."""
 
 
 def target_names() -> list[str]:
@@ -47,7 +55,8 @@ def _named(name: str, profile: Path | None) -> Profile:
             where=str(profile),
             do="Give a URL with --target, or add `process:`.",
         )
-    return _made(_plugin(name))
+    name, equals, version = (part.strip() for part in name.partition("=="))
+    return _profile(_plugin(name), version, asked=bool(equals))
 
 
 def _plugin(name: str) -> Plugin:
@@ -63,18 +72,33 @@ def _plugin(name: str) -> Plugin:
     return found[0]
 
 
-def _made(plugin: Plugin) -> Profile:
-    """The profile that a plugin's code gives. Whatever it does, the message names the plugin."""
-    made = plugin.made()
+def _profile(plugin: Plugin, version: str, *, asked: bool) -> Profile:
+    made: TargetPlugin = plugin.made()  # type: ignore[assignment] # it is somebody else's; what it is not shows below
     try:
-        profile = made.profile()  # type: ignore[attr-defined] # it is somebody else's; what it is not shows here
+        known = list(made.versions)
+        if asked:
+            _must_be_known(plugin.name, version, known)
+        profile = made.profile(version or (known[-1] if known else ""), say)
     except ContinuityError:
         raise
-    except Exception as trouble:
-        raise plugin.error(f"it gives no profile: {type(trouble).__name__}: {trouble}.") from trouble
+    except Exception as trouble:  # whatever a stranger's plugin does is told in one line
+        raise plugin.error(f"it failed: {type(trouble).__name__}: {trouble}.") from trouble
     if not isinstance(profile, Profile):
         raise plugin.error(f"its profile() gives a {type(profile).__name__}.", "It has to give a Profile.")
     return profile
+
+
+def _must_be_known(name: str, version: str, known: Sequence[str]) -> None:
+    if version in known:
+        return
+    do = f"Known versions: {', '.join(known)}." if known else f"Give the name alone: {name}"
+    raise UsageError(f'The target {name} has no version "{version}".', where=f"{name}=={version}", do=do)
+
+
+def say(line: str) -> None:
+    """Tell what goes on before a run, beside what it writes."""
+    sys.stderr.write(f"continuity: {line}\n")
+    sys.stderr.flush()
 
 
 def _must_be_http(url: str) -> None:

@@ -30,7 +30,7 @@ PACK = '''\
 
 from pathlib import Path
 
-from continuity_conformance.hooks import Dialogue, Pack, Unmet, check
+from continuity_conformance.plugin import Dialogue, Pack, Unmet, check
 
 
 class HousePack(Pack):
@@ -38,6 +38,13 @@ class HousePack(Pack):
 
     def requirements(self):
         return sorted(Path(__file__).parent.glob("rules/*.yaml"))
+
+    def controls(self):
+        return {"clear-out": clear_out}
+
+
+async def clear_out(site, params):
+    await site.send("DELETE", f"/v1/sessions/{params['session_id']}")
 
 
 @check
@@ -65,6 +72,19 @@ RULES = """\
   why: Clients show an empty menu, and people think that the gateway is down.
   check: house_models
   refuted_by: [house-without-models]
+
+- id: HOUSE-03
+  level: MUST
+  text: A session that was cleared out begins anew under its id.
+  why: People ask for a clean desk, and find the papers of yesterday on it.
+  needs: [sessions]
+  steps:
+    - chat: {session: $id, say: red}
+      expect: {sees: [red]}
+    - control: {clear-out: {session_id: $id}}
+    - chat: {session: $id, say: blue}
+      expect: {session: $id, sees: [blue]}
+  refuted_by: [house-never-cleared-out]
 """
 
 SERVER = '''\
@@ -77,13 +97,15 @@ import sys
 import aiohttp
 from aiohttp import web
 
-from continuity_conformance.hooks import Process, Profile
+from continuity_conformance.plugin import Process, Profile
 
 
 class HouseTarget:
     """The gateway of the house, with a version on every answer."""
 
-    def profile(self):
+    versions = ()
+
+    def profile(self, version, say):
         version = os.environ.get("HOUSE_VERSION", "2.1")
         start = (sys.executable, "-m", "house_rules.server", "{port}", "{folder}", "{probe}", version)
         return Profile("house", process=Process(start), single_user=True)

@@ -14,9 +14,9 @@ from running import CONTINUITY
 
 from continuity_conformance import results, summary
 from continuity_conformance.checks import CHECKS
+from continuity_conformance.discovery import PluginError
 from continuity_conformance.ledger import Ledger
 from continuity_conformance.packs import Packs, installed
-from continuity_conformance.plugins import PluginError
 from continuity_conformance.release import ReleasedSpec, newest
 from continuity_conformance.settings import Settings
 from continuity_conformance.targets import resolve
@@ -74,9 +74,9 @@ def test_its_failure_closes_the_gate_and_is_reported_under_its_area(path):
 
     assert done.returncode == 1, done.stdout + done.stderr
     assert rows["HOUSE-01"]["verdict"] == "fail"
-    assert rows["HOUSE-02"]["verdict"] == "pass"
+    assert rows["HOUSE-02"]["verdict"] == rows["HOUSE-03"]["verdict"] == "pass"
     assert written["packs"] == [{"name": "house", "distribution": "house-rules", "version": "2.1"}]
-    assert "\nHOUSE            1       1           0               0\n" in done.stdout
+    assert "\nHOUSE            2       1           0               0\n" in done.stdout
     assert "HOUSE-01" in (path / "report/report.html").read_text()
     jsonschema.validate(written, schema("results"))
 
@@ -92,6 +92,7 @@ BROKEN = {
     "an import that fails": ({"pack": "import nobody_has_this\n"}, "No module named 'nobody_has_this'"),
     "code that ends Python": ({"pack": "raise SystemExit(3)\n"}, "SystemExit"),
     "a class that is no pack": ({"pack": "class HousePack: pass\n"}, "is no pack"),
+    "a control of the release": ({"pack": house.PACK.replace("clear-out", "evict")}, 'there is a control "evict"'),
     "no requirements": ({"pack": house.PACK.replace("*.yaml", "*.yml")}, "it has no requirements"),
 }
 
@@ -101,6 +102,7 @@ def packs(tmp_path, monkeypatch):
     """Load what lies in the test's folder as a new process would."""
     before = set(sys.modules)
     monkeypatch.setattr("continuity_conformance.registry.CHECKS", dict(CHECKS))
+    monkeypatch.setattr("continuity_conformance.packs.PACKED", {})
     monkeypatch.syspath_prepend(str(tmp_path))
     yield installed.__wrapped__
     for name in set(sys.modules) - before:

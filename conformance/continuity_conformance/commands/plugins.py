@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from continuity_conformance.commands.terminal import say, say_json, width
-from continuity_conformance.plugins import GROUPS, Plugin, PluginError, about, named_twice, plugins
+from continuity_conformance.discovery import GROUPS, Plugin, PluginError, about, named_twice, plugins
 
 _NARROW: Final = 60
 _WIDE: Final = 100

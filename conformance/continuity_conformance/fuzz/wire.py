@@ -53,7 +53,7 @@ class Wire:
         principal: str = "alice",
     ) -> Request:
         fields = (*self.key_fields(principal), *headers)
-        return Request(method, f"{self.url}{path}", fields, body)
+        return Request(method, f"{self.url}{self.target.profile.path(path)}", fields, body)
 
     def send(self, request: Request) -> Answer:
         if self._cut.is_set():

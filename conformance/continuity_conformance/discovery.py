@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from typing import Final
 
-from continuity_conformance.errors import UsageError
+from continuity_conformance.errors import KitError
 
 GROUPS: Final[Mapping[str, str]] = {"target": "continuity.targets", "pack": "continuity.packs"}
 """The kinds of plugins, and the entry-point group of each."""
@@ -16,7 +16,7 @@ OURS: Final = "session-continuity"
 _NAMELESS: Final = "a package without a name"
 
 
-class PluginError(UsageError):
+class PluginError(KitError):
     """A plugin that cannot be used. The message names it and its package."""
 
 
@@ -33,7 +33,7 @@ class Plugin:
 
     @property
     def title(self) -> str:
-        return f"{self.kind} {self.name} ({self.distribution} {self.version})"
+        return f"{self.kind} {self.name} ({f'{self.distribution} {self.version}'.strip()})"
 
     def made(self) -> object:
         """Import it and call it. Raises PluginError, whatever its code does."""
