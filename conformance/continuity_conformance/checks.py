@@ -140,7 +140,7 @@ async def openai_client_rotation(dialogue: Dialogue) -> None:
     await dialogue.do("chat", expected, session="$tip", say="white")
 
 
-@disturbing
+@disturbing("legacy")
 @check
 async def old_writer(dialogue: Dialogue) -> None:
     """MIGRATE-06: what a server of before writes into the new database is taken like an old row."""
@@ -159,7 +159,7 @@ async def old_writer(dialogue: Dialogue) -> None:
     await dialogue.do("respond", {"session": "$s1", "sees": ["red", "blue", "black"]}, session="$s1", say="black")
 
 
-@disturbing
+@disturbing("legacy", "kill")
 @check
 async def migration_killed(dialogue: Dialogue) -> None:
     """MIGRATE-08: killed in the middle of the migration, it completes at the next start, with every row."""
@@ -174,7 +174,7 @@ async def migration_killed(dialogue: Dialogue) -> None:
             await dialogue.do("respond", expected, conversation=f"$slug-{k}", say=f"blue {kill_after}")
 
 
-@disturbing
+@disturbing("kill")
 @check
 async def killed_under_load(dialogue: Dialogue) -> None:
     """DURABLE-04: many kills in a row under load; then everything that was acknowledged is looked for in what the model sees."""

@@ -14,6 +14,7 @@ from continuity_conformance.commands import (
     baseline,
     check,
     defects,
+    doctor,
     fuzz,
     others,
     plugins,
@@ -33,6 +34,7 @@ _START: Final = """\
 to get going:
   continuity check                            the bundled server, from start to verdict
   continuity check http://127.0.0.1:8080      a server that is already running
+  continuity doctor URL                       what it is, and what can be tested
   continuity run DERIVE-04 --target URL       one requirement, with all that was said
   continuity fuzz --minutes 10                requests and sequences that nobody thought of
   continuity spec show DERIVE-04              what it demands, and why
@@ -91,6 +93,12 @@ def build_parser() -> argparse.ArgumentParser:
 
 _COMMANDS: Final[tuple[tuple[str, str, Callable[[argparse.ArgumentParser], None], Command], ...]] = (
     ("check", "check a target against the whole release", check.add_arguments, check.check),
+    (
+        "doctor",
+        "say what a server is, what can be tested on it, and write a profile",
+        doctor.add_arguments,
+        doctor.doctor,
+    ),
     ("run", "run single requirements, with the whole transcript", single.add_arguments, single.run),
     ("fuzz", "search with requests and sequences that nobody thought of", fuzz.add_arguments, fuzz.fuzz),
     (

@@ -63,7 +63,7 @@ class Redactor:
         return [*told, *([["…", f"({more} more header fields)"]] if more > 0 else [])]
 
     def _value(self, name: str, value: str) -> str:
-        secret = name.lower() in self.hidden or _SECRET_NAME.search(name) is not None
+        secret = name.lower() in self.hidden or names_a_secret(name)
         return HIDDEN if secret and name.lower() != self.shown.lower() else self.body(value)
 
     def result(self, result: Result) -> Result:
@@ -73,6 +73,11 @@ class Redactor:
 
     def error(self, error: ContinuityError) -> ContinuityError:
         return type(error)(self.text(error.what), where=self.text(error.where), do=self.text(error.do))
+
+
+def names_a_secret(field: str) -> bool:
+    """Whether the name of a header field says that its value is a secret."""
+    return _SECRET_NAME.search(field) is not None
 
 
 def redactor_of(profile: Profile, *urls: str) -> Redactor:

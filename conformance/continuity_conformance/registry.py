@@ -7,8 +7,8 @@ from continuity_conformance.dialogue import Dialogue
 
 Check = Callable[[Dialogue], Awaitable[None]]
 CHECKS: Final[dict[str, Check]] = {}
-DISTURBING: Final[set[str]] = set()
-"""The checks that others on the same server would notice."""
+DISTURBING: Final[dict[str, frozenset[str]]] = {}
+"""The checks that others on the same server would notice, and the controls that they need for it."""
 COSTLY: Final[set[str]] = set()
 """The checks that take longer than all calm scenarios together."""
 SEEDED: Final[set[str]] = set()
@@ -30,10 +30,14 @@ def check(function: Check) -> Check:
     return function
 
 
-def disturbing(function: Check) -> Check:
-    """Mark a check that stops or restarts the server: it plays alone."""
-    DISTURBING.add(function.__name__)
-    return function
+def disturbing(*controls: str) -> Callable[[Check], Check]:
+    """Mark a check that stops or restarts the server: it plays alone, and only where there are these controls."""
+
+    def mark(function: Check) -> Check:
+        DISTURBING[function.__name__] = frozenset(controls)
+        return function
+
+    return mark
 
 
 def costly(function: Check) -> Check:

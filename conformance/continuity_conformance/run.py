@@ -15,8 +15,9 @@ from continuity_conformance.checks import CONCLUDING, disturbs, load_client, use
 from continuity_conformance.errors import ContinuityError, KitError
 from continuity_conformance.fuzz.budget import Budget
 from continuity_conformance.profile import Profile
+from continuity_conformance.reaching import must_answer
 from continuity_conformance.redaction import public_url, redactor_of
-from continuity_conformance.runner import Runner, must_answer
+from continuity_conformance.runner import Runner
 from continuity_conformance.targets import BUNDLED, resolve
 from continuity_conformance.verdicts import Result, Verdict, by_review, undecided
 from continuity_spec import Requirement

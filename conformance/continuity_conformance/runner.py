@@ -6,32 +6,31 @@ can start several; else they wait until the calm ones are done, and run alone.
 
 import asyncio
 import secrets
-import ssl
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 from continuity_conformance.always import judge_always
-from continuity_conformance.applicability import hindrance
+from continuity_conformance.applicability import hindrance, scenarios, without_steps
 from continuity_conformance.calibration import assumed, calibrate
 from continuity_conformance.checks import CHECKS, DISTURBING, SEEDED
 from continuity_conformance.controls import Controls
 from continuity_conformance.dialogue import Dialogue
-from continuity_conformance.errors import ContinuityError, UnreachableError
+from continuity_conformance.errors import ContinuityError
 from continuity_conformance.failure import Untested
 from continuity_conformance.fuzz.budget import Budget
 from continuity_conformance.outcome import Played, Scene, fewest, outcome, result
 from continuity_conformance.pool import Pool
 from continuity_conformance.probe import Probe, listening
 from continuity_conformance.profile import Profile
+from continuity_conformance.reaching import must_answer
 from continuity_conformance.redaction import Redactor
 from continuity_conformance.remote_probe import RemoteProbe
 from continuity_conformance.restarts import SharedRestarts, can_share
 from continuity_conformance.servers import Server, start_server
 from continuity_conformance.stage import Observer, Stage
-from continuity_conformance.tls import distrust, trust
+from continuity_conformance.tls import trust
 from continuity_conformance.transport import Transport
 from continuity_conformance.verdicts import Evidence, Result, Verdict
 from continuity_spec import Requirement, Scenario
@@ -98,7 +97,7 @@ class Runner:
         """The result of a requirement that is checked by scenarios or by a Python check."""
         started = time.monotonic()
         outcomes = await asyncio.gather(
-            *(self._scenario(requirement, scenario, calm_done) for scenario in _scenarios(requirement))
+            *(self._scenario(requirement, scenario, calm_done) for scenario in scenarios(requirement))
         )
         return result(
             requirement, [evidence for outcome in outcomes for evidence in outcome], time.monotonic() - started
@@ -106,7 +105,7 @@ class Runner:
 
     async def judge_always(self, requirement: Requirement) -> Result:
         """The result of an `always` entry, from everything that was played."""
-        reason = hindrance(self.stage, _without_steps(requirement))
+        reason = hindrance(self.stage, requirement, without_steps(requirement))
         if reason is not None:
             return result(requirement, [Evidence("", "", *reason)], 0.0)
         return result(
@@ -116,7 +115,7 @@ class Runner:
     # Scenarios
 
     async def _scenario(self, requirement: Requirement, scenario: Scenario, calm_done: asyncio.Event) -> list[Evidence]:
-        reason = hindrance(self.stage, scenario)
+        reason = hindrance(self.stage, requirement, scenario)
         if reason is not None:
             return [Evidence(scenario.name, "", *reason)]
         plays = [(example, self._steps(requirement, scenario)) for example in self._examples(scenario)]
@@ -218,43 +217,11 @@ class Runner:
         )
 
 
-async def must_answer(url: str, ca: str = "") -> None:
-    """A closed port is told in one line, at once; so is a certificate that nobody trusts."""
-    address = urlsplit(url)
-    secure = address.scheme == "https"
-    try:
-        async with asyncio.timeout(1.5):
-            _, writer = await asyncio.open_connection(
-                address.hostname, address.port or (443 if secure else 80), ssl=trust(ca) if secure else None
-            )
-        writer.close()
-    except ssl.SSLError as trouble:
-        raise UnreachableError(
-            f"TLS: {distrust(trouble)}.", where=url, do="Name the file of its authority in a profile: ca: ca.pem"
-        ) from None
-    except (OSError, TimeoutError) as trouble:
-        said = str(trouble) or "no connection in 1.5 s"
-        raise UnreachableError(
-            f"Nothing answers ({said}).", where=url, do="Start the target, or check the address."
-        ) from None
-
-
 async def _left(dialogue: Dialogue) -> None:
     try:
         await dialogue.leave()
     except (ContinuityError, Untested) as trouble:
         dialogue.untested.append(str(trouble))
-
-
-def _scenarios(requirement: Requirement) -> tuple[Scenario, ...]:
-    """A Python check plays like a scenario without steps."""
-    if requirement.check is None:
-        return requirement.scenarios
-    return (_without_steps(requirement),)
-
-
-def _without_steps(requirement: Requirement) -> Scenario:
-    return Scenario("", (), requirement.when, requirement.needs, (), None, 1)
 
 
 def _salted(example: Mapping[str, Any], salt: str, version: str) -> dict[str, Any]:

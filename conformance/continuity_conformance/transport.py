@@ -24,6 +24,7 @@ from yarl import URL
 _BODY_AT_MOST: Final = 4 * 1024 * 1024
 _PIECE: Final = 256 * 1024
 _KEPT_AT_MOST: Final = 64 * 1024
+_TIMED_OUT: Final = "no complete answer"
 _FAILED_IN_STREAM: Final = 500
 _CONTROL_CHARACTERS = re.compile(r"[\x00-\x1f\x7f]")
 USER_AGENT: Final = "session-continuity-conformance/1.0"
@@ -89,6 +90,10 @@ class Answer:
         return [value for field, value in self.headers if field.lower() == name.lower()]
 
     @property
+    def timed_out(self) -> bool:
+        return self.error.startswith(_TIMED_OUT)
+
+    @property
     def content_type(self) -> str:
         return next(iter(self.fields("content-type")), "").partition(";")[0].strip().lower()
 
@@ -140,7 +145,7 @@ class Transport:
             async with asyncio.timeout(self._seconds):
                 return await (self._send_raw(request) if request.needs_raw_socket else self._send(request))
         except TimeoutError:
-            return Answer(error=f"no complete answer in {self._seconds:g} s")
+            return Answer(error=f"{_TIMED_OUT} in {self._seconds:g} s")
         except (aiohttp.ClientError, OSError, http.client.HTTPException, ValueError) as trouble:
             return Answer(error=f"connection lost: {_in_words(trouble)}")
 

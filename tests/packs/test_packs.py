@@ -14,6 +14,7 @@ from running import CONTINUITY
 
 from continuity_conformance import results, summary
 from continuity_conformance.checks import CHECKS
+from continuity_conformance.cli import main
 from continuity_conformance.discovery import PluginError
 from continuity_conformance.ledger import Ledger
 from continuity_conformance.packs import Packs, installed
@@ -32,15 +33,27 @@ def continuity(path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.fixture(scope="module")
-def path(tmp_path_factory):
-    return house.found(tmp_path_factory.mktemp("house"))
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """The test's folder, whose packages this process finds as a new one would; what they leave in it is taken away again."""
+    before = set(sys.modules)
+    monkeypatch.setattr("continuity_conformance.registry.CHECKS", dict(CHECKS))
+    monkeypatch.setattr("continuity_conformance.packs.PACKED", {})
+    monkeypatch.syspath_prepend(str(tmp_path))
+    installed.cache_clear()
+    yield tmp_path
+    installed.cache_clear()
+    for name in set(sys.modules) - before:
+        del sys.modules[name]
 
 
-def test_both_kinds_are_listed_with_where_they_come_from(path):
-    listed = json.loads(continuity(path, "plugins", "--json").stdout)
+def test_both_kinds_are_listed_with_where_they_come_from(here, capsys):
+    house.found(here)
+    code = main(["plugins", "--json"])
+    listed = json.loads(capsys.readouterr().out)
     mine = {each["kind"]: each for each in listed if each["name"] == "house"}
 
+    assert code == 0
     assert listed[0]["name"] == "reference"
     assert mine["pack"]["about"].startswith("Rules of the house")
     assert mine["target"]["about"].startswith("The gateway of the house")
@@ -50,26 +63,34 @@ def test_both_kinds_are_listed_with_where_they_come_from(path):
     assert mine["pack"]["module"] == "house_rules.pack:HousePack"
 
 
-def test_its_requirements_are_in_every_list(path):
-    listed = {row["id"]: row["pack"] for row in json.loads(continuity(path, "spec", "list", "--json").stdout)}
+def test_its_requirements_are_in_every_list(here, capsys):
+    house.found(here)
+    main(["spec", "list", "--json"])
+    listed = {row["id"]: row["pack"] for row in json.loads(capsys.readouterr().out)}
+    main(["spec", "show", "house-02"])
+    main(["checklist"])
+    shown = capsys.readouterr().out
 
     assert listed["HOUSE-01"] == listed["HOUSE-02"] == "house"
     assert listed["ECHO-01"] is None
-    assert "## HOUSE" in continuity(path, "checklist").stdout
+    assert "HOUSE-02 (SHOULD)" in shown
+    assert "## HOUSE" in shown
 
 
-def test_its_files_are_linted_with_the_others(tmp_path):
-    house.found(tmp_path, rules=house.RULES.replace("is answered", "should be answered"))
-    done = continuity(tmp_path, "spec", "lint")
+def test_its_files_are_linted_with_the_others(here, capsys):
+    house.found(here, rules=house.RULES.replace("is answered", "should be answered"))
+    code = main(["spec", "lint"])
+    said = capsys.readouterr().out
 
-    assert done.returncode == 1
-    assert len(done.stdout.splitlines()) == 1
-    assert "house.yaml:1:3: HOUSE-01" in done.stdout
+    assert code == 1
+    assert len(said.splitlines()) == 1
+    assert "house.yaml:1:3: HOUSE-01" in said
 
 
-def test_its_failure_closes_the_gate_and_is_reported_under_its_area(path):
-    done = continuity(path, "check", "reference", "--area", "HOUSE", "--accept-untested", "--report", "report")
-    written = house.results(path / "report")
+def test_its_failure_closes_the_gate_and_is_reported_under_its_area(tmp_path):
+    house.found(tmp_path)
+    done = continuity(tmp_path, "check", "reference", "--area", "HOUSE", "--accept-untested", "--report", "report")
+    written = house.results(tmp_path / "report")
     rows = {row["id"]: row for row in written["requirements"]}
 
     assert done.returncode == 1, done.stdout + done.stderr
@@ -77,7 +98,7 @@ def test_its_failure_closes_the_gate_and_is_reported_under_its_area(path):
     assert rows["HOUSE-02"]["verdict"] == rows["HOUSE-03"]["verdict"] == "pass"
     assert written["packs"] == [{"name": "house", "distribution": "house-rules", "version": "2.1"}]
     assert "\nHOUSE            2       1           0               0\n" in done.stdout
-    assert "HOUSE-01" in (path / "report/report.html").read_text()
+    assert "HOUSE-01" in (tmp_path / "report/report.html").read_text()
     jsonschema.validate(written, schema("results"))
 
 
@@ -97,23 +118,11 @@ BROKEN = {
 }
 
 
-@pytest.fixture
-def packs(tmp_path, monkeypatch):
-    """Load what lies in the test's folder as a new process would."""
-    before = set(sys.modules)
-    monkeypatch.setattr("continuity_conformance.registry.CHECKS", dict(CHECKS))
-    monkeypatch.setattr("continuity_conformance.packs.PACKED", {})
-    monkeypatch.syspath_prepend(str(tmp_path))
-    yield installed.__wrapped__
-    for name in set(sys.modules) - before:
-        del sys.modules[name]
-
-
 @pytest.mark.parametrize("name", BROKEN)
-def test_a_broken_pack_is_told_by_its_name_and_package(name, tmp_path, packs):
+def test_a_broken_pack_is_told_by_its_name_and_package(name, here):
     changed, said = BROKEN[name]
-    house.found(tmp_path, **changed)
-    found = packs()
+    house.found(here, **changed)
+    found = installed()
 
     assert found.loaded == ()
     assert [str(error).startswith("pack house (house-rules 2.1): ") for error in found.broken] == [True]
@@ -121,23 +130,25 @@ def test_a_broken_pack_is_told_by_its_name_and_package(name, tmp_path, packs):
     assert len(str(found.broken[0]).splitlines()) == 1
 
 
-def test_a_broken_pack_stops_nobody(tmp_path):
-    house.found(tmp_path, pack="import nobody_has_this\n")
-    done = continuity(tmp_path, "spec", "list")
-    listed = json.loads(continuity(tmp_path, "plugins", "--json").stdout)
+def test_a_broken_pack_stops_nobody(here, capsys):
+    house.found(here, pack="import nobody_has_this\n")
+    code = main(["spec", "list"])
+    said = capsys.readouterr()
+    main(["plugins", "--json"])
+    listed = json.loads(capsys.readouterr().out)
 
-    assert done.returncode == 0
-    assert done.stdout.startswith("COMPRESS-01")
-    assert len(done.stderr.splitlines()) == 1
-    assert "nobody_has_this" in done.stderr
-    assert ["nobody_has_this" in (each["error"] or "") for each in listed] == [False, False, True]
+    assert code == 0
+    assert said.out.startswith("COMPRESS-01")
+    assert len(said.err.splitlines()) == 1
+    assert "nobody_has_this" in said.err
+    assert {each["kind"] for each in listed if "nobody_has_this" in (each["error"] or "")} == {"pack"}
 
 
-def test_two_packs_may_not_have_one_area_or_one_name(tmp_path, packs):
-    house.found(tmp_path)
-    house.found(tmp_path, "terrace", "terrace-rules", pack=house.PACK.replace("house_models", "terrace_models"))
-    house.found(tmp_path, "house", "other-rules", pack=house.PACK.replace("house_models", "other_models"))
-    found = packs()
+def test_two_packs_may_not_have_one_area_or_one_name(here):
+    house.found(here)
+    house.found(here, "terrace", "terrace-rules", pack=house.PACK.replace("house_models", "terrace_models"))
+    house.found(here, "house", "other-rules", pack=house.PACK.replace("house_models", "other_models"))
+    found = installed()
     said = [str(error) for error in found.broken]
 
     assert [pack.plugin.distribution for pack in found.loaded] == ["house-rules"]

@@ -40,12 +40,11 @@ async def principals_in_any_order(dialogue: Dialogue) -> None:
     await _search(dialogue, reach_of(dialogue.stage, loses=True, others=True), SOME)
 
 
-@disturbing
+@disturbing("restart")
 @seeded
 @check
 async def restarts_in_any_order(dialogue: Dialogue) -> None:
     """CONTRACT-23: ... with a restart somewhere."""
-    _needs("restart" in dialogue.stage.controls.available, "no control to restart")
     reach = reach_of(dialogue.stage, loses=True, restarts=True)
     await _search(dialogue, reach, SOME, shrinks=_SHRINKS_WITH_RESTARTS)
 
