@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -12,7 +13,7 @@ import jsonschema
 import pytest
 from running import CONTINUITY
 
-from continuity_conformance import results, summary
+from continuity_conformance import plugin, results, summary
 from continuity_conformance.checks import CHECKS
 from continuity_conformance.cli import main
 from continuity_conformance.discovery import PluginError
@@ -236,3 +237,16 @@ def test_a_pack_that_cannot_be_used_closes_the_gate(tmp_path):
     assert outcome.verdict is RunVerdict.CONFORMANT
     assert outcome.gate.exit_code == 4
     assert "pack far (far-rules 1.0): it cannot be loaded." in outcome.gate.reasons
+
+
+def test_every_public_hook_is_in_the_docs():
+    page = (Path(__file__).parents[2] / "docs/how-to/plugin.md").read_text(encoding="utf-8")
+
+    assert [name for name in plugin.__all__ if not re.search(rf"\b{name}\b", page)] == []
+
+
+def test_the_pack_of_the_docs_is_the_one_that_is_tested():
+    page = (Path(__file__).parents[2] / "docs/how-to/plugin.md").read_text(encoding="utf-8")
+    shown = house.RULES.partition("\n- id: HOUSE-03")[0]
+
+    assert shown in page

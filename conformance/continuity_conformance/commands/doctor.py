@@ -28,11 +28,12 @@ continuity-, our User-Agent is session-continuity-conformance; what was made is
 deleted again where the server lets us, and named where not.
 
   continuity doctor http://127.0.0.1:8080
-  continuity doctor https://host/gateway/v1 --key-env MY_KEY --ca ca.pem --write my.yaml
-  continuity doctor URL --auth 'X-Api-Key: {key}' --header 'X-Tenant: $TENANT' --dry-run
+  continuity doctor https://host/gateway/v1 --key-env MY_KEY --write my.yaml
+  continuity doctor URL --auth 'X-Api-Key: {key}' --key-env MY_KEY --dry-run
 
-exit codes: 0 looked at to the end   1 no turn succeeds   2 usage, or the key is refused
-            3 no such server there   4 kit error
+exit codes:
+  0 looked at to the end   1 no turn succeeds   2 usage, or the key is refused
+  3 no such server there   4 kit error
 """
     parser.add_argument(
         "url", metavar="URL", help="the base address of a server that is running; /v1 may stand at its end"
