@@ -2,22 +2,24 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 from urllib.parse import quote
 
 from continuity_conformance.calibration import ask
 from continuity_conformance.stage import Stage
 from continuity_conformance.transport import Answer, Request, dig
 
-_GONE = frozenset({404, 410})
+SESSIONS: Final = ("/v1/sessions", "/api/sessions")
+"""Where servers have their sessions."""
+_GONE: Final = frozenset({404, 410})
 
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """Something that a request of ours made. `path`: where it can be deleted."""
+    """Something that a request of ours made."""
 
     kind: str
     id: str
-    path: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,17 +29,28 @@ class Cleaned:
 
 
 async def clean_up(stage: Stage, exchanges: Sequence[tuple[Request, Answer]]) -> Cleaned:
-    """Delete each of them once. Where the first of a kind cannot be deleted, the others are not tried."""
+    """Delete each of them. Where the first of a kind cannot be deleted, the others are not tried."""
     removed: list[Made] = []
     left: list[Made] = []
+    paths = {"response": ["/v1/responses"], "session": list(dict.fromkeys((stage.target.profile.sessions, *SESSIONS)))}
     for each in dict.fromkeys(_made(stage, exchanges)):
-        kept = any(other.kind == each.kind for other in left)
-        answer = None if kept else await ask(stage, "DELETE", each.path)
+        path, answer = await _deleted(stage, each, paths[each.kind])
+        paths[each.kind] = [path] if path else []
         if answer is not None and answer.accepted:
             removed.append(each)
         elif answer is None or not _was_never_there(stage, each, answer):
             left.append(each)
     return Cleaned(tuple(removed), tuple(left))
+
+
+async def _deleted(stage: Stage, made: Made, paths: Sequence[str]) -> tuple[str, Answer | None]:
+    """The first of these paths under which it can be deleted, and the answer; the last answer where it can be under none."""
+    answer = None
+    for path in paths:
+        answer = await ask(stage, "DELETE", f"{path}/{quote(made.id, safe='')}")
+        if answer.accepted or _was_never_there(stage, made, answer):
+            return path, answer
+    return "", answer
 
 
 def _was_never_there(stage: Stage, made: Made, answer: Answer) -> bool:
@@ -51,10 +64,10 @@ def _made(stage: Stage, exchanges: Sequence[tuple[Request, Answer]]) -> Iterator
     for request, answer in turns:
         response = dig(answer.body, "id")
         if request.path.endswith("/v1/responses") and isinstance(response, str):
-            yield Made("response", response, f"/v1/responses/{quote(response, safe='')}")
+            yield Made("response", response)
     for request, answer in turns:
         for session in _sessions(stage, request, answer):
-            yield Made("session", session, stage.target.profile.path(f"/v1/sessions/{quote(session, safe='')}"))
+            yield Made("session", session)
 
 
 def _sessions(stage: Stage, request: Request, answer: Answer) -> Iterator[str]:

@@ -7,6 +7,7 @@ from typing import Final
 from continuity_conformance.calibration import claims_in
 from continuity_conformance.claims import TRIALS
 from continuity_conformance.dialogue import Dialogue
+from continuity_conformance.doctor.cleaning import SESSIONS
 from continuity_conformance.doctor.findings import Topic
 from continuity_conformance.doctor.patient import Patient, dialogue_on
 from continuity_conformance.failure import Unmet, Untested
@@ -14,7 +15,6 @@ from continuity_conformance.marks import answer_mark
 from continuity_conformance.stage import Stage
 
 _REFUSED: Final = frozenset({401, 403})
-_SESSIONS: Final = ("/v1/sessions", "/api/sessions")
 _ANY: Final = {"status": "any"}
 _ASKED: Final = ("streaming", "responses", "sessions", "cors", "idempotency", "client-tools")
 """What is told to be missing where it is."""
@@ -92,7 +92,7 @@ async def _has(stage: Stage, offer: str) -> bool:
 
 
 async def _has_sessions(patient: Patient, stage: Stage) -> bool:
-    for path in dict.fromkeys((patient.profile.sessions, *_SESSIONS)):
+    for path in dict.fromkeys((patient.profile.sessions, *SESSIONS)):
         profile = replace(patient.profile, sessions=path)
         stage.target = replace(stage.target, profile=profile)
         if await _has(stage, "sessions"):

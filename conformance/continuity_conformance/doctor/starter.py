@@ -102,8 +102,8 @@ def _missing_probe(findings: Findings) -> Iterator[str]:
 
 
 def _patience(findings: Findings, profile: Profile) -> int:
-    """Ten times as long as the slowest turn took, which was one of a quiet server."""
-    return max(round(profile.limits.turn_seconds), round(findings.slowest * 10))
+    """Three times as long as the slowest turn took, which was the first one, of a quiet server."""
+    return max(round(profile.limits.turn_seconds), round(findings.slowest * 3))
 
 
 def _flow(values: Mapping[str, str]) -> str:

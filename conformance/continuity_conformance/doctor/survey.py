@@ -97,8 +97,10 @@ async def _api(patient: Patient, quick: Recorder) -> None:
         patient.say(Topic.API, f"OpenAI-compatible; it lists the model {names[0]}{more}, which is asked for")
     elif names:
         patient.say(Topic.API, f"OpenAI-compatible; it has the model {patient.profile.model}")
+    elif address.may_be_it(listed):
+        patient.say(Topic.API, f"it may well be: GET {address.MODELS} is refused for want of a key ({listed.status})")
     else:
-        patient.say(Topic.API, f"GET {address.MODELS} gives no list: {address.shown(listed)}")
+        patient.say(Topic.API, f"GET {address.MODELS} gives no list of models: {address.shown(listed)}")
 
 
 async def _must_speak_http(patient: Patient, answer: Answer) -> None:
