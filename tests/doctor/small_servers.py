@@ -3,6 +3,7 @@
 import json
 import socket
 import threading
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -47,6 +48,19 @@ class Shy(Page):
         body = {"id": f"chatcmpl-{uuid.uuid4().hex}", "object": "chat.completion", "choices": [choice]}
         session = self.headers.get("X-My-Session", "minted-1")
         return self.reply(200, "application/json", json.dumps(body).encode(), X_My_Session=session)
+
+
+class Moved(Page):
+    def answer(self) -> None:
+        self.reply(301, "text/plain", b"", Location="https://gateway.example/v1")
+
+
+class Stuck(Shy):
+    """It lists its models, and takes longer for a turn than anybody waits."""
+
+    def do_POST(self) -> None:
+        time.sleep(1.5)
+        self.close_connection = True
 
 
 class Failing(Shy):

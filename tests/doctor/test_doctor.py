@@ -12,7 +12,7 @@ from dataclasses import replace
 import pytest
 from conftest import KEYS
 from running import CONTINUITY
-from small_servers import Failing, Page, Shy, greeting_port, http_server, silent_port
+from small_servers import Failing, Moved, Page, Shy, Stuck, greeting_port, http_server, silent_port
 
 from continuity_conformance.applicability import Prospect
 from continuity_conformance.cli import main
@@ -23,6 +23,7 @@ from continuity_conformance.doctor.survey import survey
 from continuity_conformance.profile import Limits, Profile, load_profile
 from continuity_conformance.release import newest
 from continuity_conformance.run import Run
+from continuity_conformance.servers import Server
 from continuity_conformance.verdicts import Verdict
 
 RELEASE = newest().requirements
@@ -174,6 +175,31 @@ def test_a_server_that_hangs_is_waited_for_no_longer_than_said():
     assert findings.exit_code == 3
     assert "It takes the connection, and gives no complete answer in 1 s" in str(findings.error)
     assert time.monotonic() - began < 3
+
+
+def test_a_turn_that_hangs_ends_the_visit():
+    with http_server(Stuck) as url:
+        began = time.monotonic()
+        findings = looked_at(url, Profile("it", limits=Limits(turn_seconds=1))).findings
+
+    assert findings.exit_code == 1
+    assert "A plain chat turn does not succeed: no complete answer in 1 s" in str(findings.error)
+    assert time.monotonic() - began < 4
+
+
+def test_a_server_that_moved_says_where_to():
+    with http_server(Moved) as url:
+        findings = looked_at(url).findings
+
+    assert findings.exit_code == 1
+    assert "301, and sends us to https://gateway.example/v1" in str(findings.error)
+
+
+def test_a_path_of_the_document_is_found_under_any_address():
+    server = Server("https://gateway.example/some/path", Profile("it"))
+
+    assert server.document_path("/some/path/v1/models") == "/v1/models"
+    assert Server("http://127.0.0.1:8080", Profile("it")).document_path("/v1/models") == "/v1/models"
 
 
 def test_a_closed_port_and_an_unknown_name(capsys):

@@ -42,6 +42,8 @@ def shown(answer: Answer) -> str:
     """An answer in a few words: status, type, and the title of a page or the beginning of what it says."""
     if answer.error and not answer.status:
         return answer.error
+    if moved := answer.fields("Location"):
+        return f"{answer.status}, and sends us to {moved[0]}"
     text = " ".join(answer.text.split())
     low = text.lower()
     if "<title>" in low:
