@@ -41,10 +41,29 @@ def assumed(profile: Profile) -> Target:
 
 async def calibrate(stage: Stage) -> Dialogue:
     """Find out what the stage's target is and put it there; gives the dialogue that was held for it."""
-    claims = await _capabilities(stage)
-    stage.target = _informed(stage.target, claims)
+    told = await capabilities(stage)
+    dialogue = await opening(stage, told)
+    await conclude(dialogue, told)
+    return dialogue
+
+
+async def capabilities(stage: Stage) -> object:
+    """What the target tells of itself, whatever that is; None where it tells nothing."""
+    answer = await ask(stage, "GET", "/v1/capabilities")
+    return answer.body if answer.status == _OK else None
+
+
+async def opening(stage: Stage, told: object) -> Dialogue:
+    """The first turns, with what the target tells of itself. Raises UsageError where our key is refused."""
+    stage.target = _informed(stage.target, told)
     dialogue = Dialogue(stage, {})
     await _first_turn(dialogue)
+    return dialogue
+
+
+async def conclude(dialogue: Dialogue, told: object) -> None:
+    """What the first turns show, what the target offers, and whether it remembers."""
+    stage, claims = dialogue.stage, claims_in(told)
     observed = await _observed(dialogue)
     offers = stage.target.profile.offers
     if offers is None:
@@ -55,23 +74,29 @@ async def calibrate(stage: Stage) -> Dialogue:
     declares = bool(claims) or bool(profile.options) or profile.offers is not None
     stage.target = replace(stage.target, observed=observed, offers=offers, declares=declares)
     await _remembered(dialogue)
-    return dialogue
 
 
-async def _capabilities(stage: Stage) -> Mapping[str, Any]:
-    answer = await _ask(stage, "GET", "/v1/capabilities")
-    claims = dig(answer.body, "continuity") if answer.status == _OK else None
+def claims_in(told: object) -> Mapping[str, Any]:
+    """What the capabilities say about continuity."""
+    claims = dig(told, "continuity")
     return claims if isinstance(claims, Mapping) else {}
 
 
-def _informed(target: Target, claims: Mapping[str, Any]) -> Target:
+def header_in(told: object) -> str:
+    """The continuity header that the capabilities name: by the contract, or as Hermes does; empty where they name none."""
+    named = (dig(told, "continuity", "header"), dig(told, "features", "session_continuity_header"))
+    return next((name for name in named if isinstance(name, str) and name), "")
+
+
+def _informed(target: Target, told: object) -> Target:
+    claims = claims_in(told)
     claimed = claims.get("options")
     known = (
         {name: str(value) for name, value in claimed.items() if name in DEFAULT_OPTIONS}
         if isinstance(claimed, Mapping)
         else {}
     )
-    header = target.profile.header or (claims["header"] if isinstance(claims.get("header"), str) else target.header)
+    header = target.profile.header or header_in(told) or target.header
     options = {**DEFAULT_OPTIONS, **known, **target.profile.options}
     single_user = target.profile.single_user or claims.get("single_user") is True
     return replace(target, header=header, options=options, single_user=single_user)
@@ -121,11 +146,11 @@ async def _observed(dialogue: Dialogue) -> Observed:
 
 async def _tried(stage: Stage) -> frozenset[str]:
     """What a target offers that does not say so: tried once, cheaply."""
-    responses = await _ask(
+    responses = await ask(
         stage, "POST", "/v1/responses", {"model": stage.target.profile.model, "input": "calibration", "store": False}
     )
     preflight = [("Origin", stage.target.profile.origin), ("Access-Control-Request-Method", "POST")]
-    cors = await _ask(stage, "OPTIONS", "/v1/chat/completions", headers=preflight)
+    cors = await ask(stage, "OPTIONS", "/v1/chat/completions", headers=preflight)
     offers = {"streaming"}
     offers |= {"responses"} if responses.status not in _NOT_THERE else set()
     offers |= {"cors"} if cors.fields("Access-Control-Allow-Origin") else set()
@@ -133,7 +158,7 @@ async def _tried(stage: Stage) -> frozenset[str]:
     return frozenset(offers)
 
 
-async def _ask(
+async def ask(
     stage: Stage, method: str, path: str, body: object = None, headers: list[tuple[str, str]] | None = None
 ) -> Answer:
     fields = (*base_headers(stage, "alice"), *(headers or []))

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Final
 
 from continuity_conformance import error_checks, isolation_checks, stream_checks  # noqa: F401 - they register their checks
 from continuity_conformance.claims import must_be_true
+from continuity_conformance.credentials import standing_fields
 from continuity_conformance.dialogue import Dialogue
 from continuity_conformance.failure import Unmet
 from continuity_conformance.fuzz import checks as fuzz_checks  # noqa: F401 - likewise
 from continuity_conformance.interventions import made_step
 from continuity_conformance.kills import Talker, kill_under_load
 from continuity_conformance.legacy import write_to
-from continuity_conformance.marks import user_text
 from continuity_conformance.registry import (
     CHECKS,
     CONCLUDING,
@@ -30,7 +30,7 @@ from continuity_conformance.registry import (
     concluding,
     disturbing,
 )
-from continuity_conformance.transport import USER_AGENT
+from continuity_conformance.tls import trust
 from continuity_spec import Requirement
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ async def openai_client_rotation(dialogue: Dialogue) -> None:
     session = dialogue.names.text("$old", "session")
     await dialogue.do("chat", {"session": "$old"}, session="$old", say="red")
     await dialogue.do("chat", {"session": "$old"}, session="$old", say="blue")
-    async with dialogue.compressing("$old"), real_client(dialogue) as client:
+    async with dialogue.compressing("$old", "green"), real_client(dialogue) as client:
         stream = await client.chat.completions.create(
             model=dialogue.stage.target.profile.model,
             messages=[_user(dialogue, "green")],
@@ -140,7 +140,7 @@ async def openai_client_rotation(dialogue: Dialogue) -> None:
     await dialogue.do("chat", expected, session="$tip", say="white")
 
 
-@disturbing
+@disturbing("legacy")
 @check
 async def old_writer(dialogue: Dialogue) -> None:
     """MIGRATE-06: what a server of before writes into the new database is taken like an old row."""
@@ -159,7 +159,7 @@ async def old_writer(dialogue: Dialogue) -> None:
     await dialogue.do("respond", {"session": "$s1", "sees": ["red", "blue", "black"]}, session="$s1", say="black")
 
 
-@disturbing
+@disturbing("legacy", "kill")
 @check
 async def migration_killed(dialogue: Dialogue) -> None:
     """MIGRATE-08: killed in the middle of the migration, it completes at the next start, with every row."""
@@ -174,7 +174,7 @@ async def migration_killed(dialogue: Dialogue) -> None:
             await dialogue.do("respond", expected, conversation=f"$slug-{k}", say=f"blue {kill_after}")
 
 
-@disturbing
+@disturbing("kill")
 @check
 async def killed_under_load(dialogue: Dialogue) -> None:
     """DURABLE-04: many kills in a row under load; then everything that was acknowledged is looked for in what the model sees."""
@@ -219,11 +219,13 @@ async def real_client(dialogue: Dialogue) -> AsyncIterator["AsyncOpenAI"]:
     openai = await asyncio.to_thread(load_client)
     profile = dialogue.stage.target.profile
     seconds = profile.limits.turn_seconds
+    key = profile.principals.get("alice", "")
     client: AsyncOpenAI = openai.AsyncOpenAI(
         base_url=f"{dialogue.stage.server.url}/v1",
-        api_key=profile.principals.get("alice") or "none",
-        default_headers={"User-Agent": USER_AGENT, **profile.headers},
+        api_key=key if key and profile.key_field.usual else "none",
+        default_headers=dict(standing_fields(profile, "" if profile.key_field.usual else key)),
         max_retries=0,
+        http_client=openai.DefaultAsyncHttpxClient(verify=trust(profile.ca)),
     )
     try:
         async with client, asyncio.timeout(seconds * _CLIENT_TURNS):
@@ -246,7 +248,7 @@ def _user(dialogue: Dialogue, label: str) -> "ChatCompletionUserMessageParam":
 
 
 def _words(dialogue: Dialogue, label: str) -> str:
-    return user_text(dialogue.speech.mark(label), label)
+    return dialogue.speech.user_text(label)
 
 
 def _must_equal(what: str, actual: object, expected: object) -> None:

@@ -2,7 +2,7 @@
 
 The catalogue: "A verdict names the classes that it covers, so that offering nothing is not conformance."
 A requirement belongs to one class: the one that names its id, else the one that names its area. DISCOVER, ERROR and DELETE belong to none and
-count for the whole verdict only.
+count for the whole verdict only. A pack is a class of its own: it has a verdict, and none of the others depends on it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -54,15 +54,16 @@ class ClassVerdict:
 
 
 def class_of(result: Result | Requirement) -> str | None:
-    return _BY_ID.get(result.id) or _BY_AREA.get(result.area.upper())
+    return f"pack {result.pack}" if result.pack else _BY_ID.get(result.id) or _BY_AREA.get(result.area.upper())
 
 
 def class_verdicts(results: Iterable[Result], *, fail_on: Level = Level.MUST) -> tuple[ClassVerdict, ...]:
-    """Judge each class that the results say anything about, in the catalogue's order."""
+    """Judge each class that the results say anything about: in the catalogue's order, then the packs in theirs."""
     members: dict[str, list[Result]] = {}
     for result in results:
         members.setdefault(class_of(result) or "", []).append(result)
-    return tuple(_judge(name, members[name], fail_on) for name in NAMES if name in members)
+    names = (*NAMES, *(name for name in members if name and name not in NAMES))
+    return tuple(_judge(name, members[name], fail_on) for name in names if name in members)
 
 
 def _judge(name: str, results: Sequence[Result], fail_on: Level) -> ClassVerdict:

@@ -10,7 +10,18 @@ from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from typing import Final, cast
 
-from continuity_conformance.commands import baseline, check, defects, fuzz, others, reports, single, spec
+from continuity_conformance.commands import (
+    baseline,
+    check,
+    defects,
+    doctor,
+    fuzz,
+    others,
+    plugins,
+    reports,
+    single,
+    spec,
+)
 from continuity_conformance.errors import ContinuityError
 from continuity_spec import SpecError
 
@@ -23,6 +34,7 @@ _START: Final = """\
 to get going:
   continuity check                            the bundled server, from start to verdict
   continuity check http://127.0.0.1:8080      a server that is already running
+  continuity doctor URL                       what it is, and what can be tested
   continuity run DERIVE-04 --target URL       one requirement, with all that was said
   continuity fuzz --minutes 10                requests and sequences that nobody thought of
   continuity spec show DERIVE-04              what it demands, and why
@@ -81,6 +93,12 @@ def build_parser() -> argparse.ArgumentParser:
 
 _COMMANDS: Final[tuple[tuple[str, str, Callable[[argparse.ArgumentParser], None], Command], ...]] = (
     ("check", "check a target against the whole release", check.add_arguments, check.check),
+    (
+        "doctor",
+        "say what a server is, what can be tested on it, and write a profile",
+        doctor.add_arguments,
+        doctor.doctor,
+    ),
     ("run", "run single requirements, with the whole transcript", single.add_arguments, single.run),
     ("fuzz", "search with requests and sequences that nobody thought of", fuzz.add_arguments, fuzz.fuzz),
     (
@@ -97,6 +115,7 @@ _COMMANDS: Final[tuple[tuple[str, str, Callable[[argparse.ArgumentParser], None]
         reports.checklist,
     ),
     ("compare", "lay runs side by side, and tell what broke", reports.compare_arguments, reports.compare),
+    ("plugins", "list the targets and packs that are installed", plugins.add_arguments, plugins.command),
     ("spec", "list, show or lint the requirements", spec.add_arguments, spec.spec),
     (
         "serve",

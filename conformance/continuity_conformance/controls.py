@@ -1,23 +1,28 @@
 """Controls: what the kit can make happen to a target, and from where.
 
-In this order: the process that the kit started (restart, kill), a command of the profile (`http: "POST /test/evict/{response}"`), the optional
-control API of the spec. A control that nobody has makes a scenario *not tested*; it is never believed without proof.
+In this order: the process that the kit started (restart, kill), what the profile or the plugin gives (`Profile.controls`), filling the context
+(`Profile.filling`), the optional control API of the spec. A control that nobody has makes a scenario *not tested*; it is never believed without proof.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from continuity_conformance.errors import KitError
-from continuity_conformance.failure import Untested
+from continuity_conformance.credentials import standing_fields
+from continuity_conformance.errors import ContinuityError, KitError
+from continuity_conformance.failure import Unmet, Untested
 from continuity_conformance.legacy import OldRow, old_database
+from continuity_conformance.profile import Filling
 from continuity_conformance.restarts import SharedRestarts
 from continuity_conformance.servers import Server
-from continuity_conformance.transport import Answer, Request, Transport
+from continuity_conformance.site import PACKED, RELEASED, ApiControl, Control, Site
+from continuity_conformance.transport import Transport
 
-_API: Final = "/conformance/v1"
-_API_CONTROLS: Final = frozenset(
-    {"evict", "compress", "break_store", "control:compress", "control:fork", "control:link", "control:lineage"}
-)
+_NEEDED_AS: Final[Mapping[str, frozenset[str]]] = {
+    "evict": frozenset({"evict"}),
+    "compress": frozenset({"compress", "control:compress"}),
+    "fault": frozenset({"break_store"}),
+}
+"""What a scenario calls a control that it needs, where that is not `control:NAME`."""
 _FAULTS: Final[Mapping[str, tuple[str, ...]]] = {
     "reads": ("read",),
     "writes": ("write",),
@@ -42,8 +47,15 @@ class Controls:
         process = {"restart", "kill"} if self._server.started else set()
         old = {"legacy"} if self._server.started and profile.legacy else set()
         pressure = {"evict-by-pressure"} if profile.limits.responses else set()
-        api = _API_CONTROLS if self._has_api else frozenset()
-        return frozenset(process | old | pressure | set(profile.http_controls) | api)
+        filling = {"compress"} if profile.filling else set()
+        given = {*profile.controls, *PACKED, *(RELEASED if self._has_api else ())}
+        named = {need for name in given for need in _NEEDED_AS.get(name, {f"control:{name}"})}
+        return frozenset(process | old | pressure | filling | named)
+
+    @property
+    def filling(self) -> Filling | None:
+        """How the context is filled, where that is the way to make the target compress."""
+        return None if "compress" in self._server.profile.controls else self._server.profile.filling
 
     def sharing(self, shared: SharedRestarts) -> "Controls":
         """The same controls, with restarts that are shared."""
@@ -78,8 +90,8 @@ class Controls:
             await self._do("fault", key, {"what": fault, "on": False})
         self._server.broken.clear()
 
-    async def named(self, name: str, params: Mapping[str, object], key: str) -> Answer:
-        return await self._do(name, key, params)
+    async def named(self, name: str, params: Mapping[str, object], key: str) -> None:
+        await self._do(name, key, params)
 
     async def _new_process(self, how: str) -> None:
         started = self._server.started
@@ -89,20 +101,22 @@ class Controls:
         if started.pid == before:
             raise KitError(f"{how}: the process is still the same one.", where=self._server.url)
 
-    async def _do(self, name: str, key: str, params: Mapping[str, object]) -> Answer:
-        answer = await self._transport.send(self._request(name, key, params))
-        if not answer.accepted:
-            said = answer.error or f"{answer.status} {answer.text[:200]}"
-            raise Untested(f"the control {name} did not work: {said}")
-        return answer
+    async def _do(self, name: str, key: str, params: Mapping[str, object]) -> None:
+        started = self._server.started
+        folder = started.file("{folder}") if started else None
+        fields = tuple(standing_fields(self._server.profile, key))
+        site = Site(self._server.url, self._transport, key, folder, fields)
+        try:
+            await self._control(name)(site, params)
+        except Untested as trouble:
+            raise Untested(f"the control {name} did not work: {trouble}") from None
+        except (ContinuityError, Unmet):
+            raise
+        except Exception as trouble:  # noqa: BLE001 - a plugin's own fault says nothing about the contract
+            raise Untested(f"the control {name} did not work: {type(trouble).__name__}: {trouble}") from None
 
-    def _request(self, name: str, key: str, params: Mapping[str, object]) -> Request:
-        profile = self._server.profile
-        headers = [("Authorization", f"Bearer {key}")] if key else []
-        command = profile.http_controls.get(name)
-        if command is None:
-            headers.append(("X-Conformance-Token", profile.token))
-            return Request("POST", f"{self._server.url}{_API}/{name}", tuple(headers), dict(params))
-        method, path = command.split(" ", 1)
-        short = {field.removesuffix("_id"): value for field, value in params.items()}
-        return Request(method, self._server.url + path.format(**short), tuple(headers))
+    def _control(self, name: str) -> Control:
+        given = self._server.profile.controls.get(name) or PACKED.get(name)
+        if given is None and not self._has_api:
+            raise Untested("nobody has it")
+        return given or ApiControl(name, self._server.profile.token)

@@ -19,6 +19,7 @@ _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]|\\u[0-9a-f]{4}")
 """Control characters, as they are or as a report shows them."""
 _PAIR: Final = 2
 _NO_NAME: Final = re.compile(r"[^A-Z0-9_]")
+_FIELD: Final = re.compile(r"[A-Za-z0-9_-]+")
 _WITH_KEY: Final = "Bearer {key}"
 _KEY_WORD: Final = re.compile(r"\{(key|cut|swapped)\}")
 _KEYS: Final = {
@@ -93,7 +94,7 @@ def pairs(headers: object) -> list[tuple[str, str]]:
 
 
 def _field(name: str, value: str, exchange: Mapping[str, Any]) -> str:
-    if name.lower() == "authorization":
+    if name.lower() == _key_in(exchange).lower():
         return _key_field(exchange)
     if value == HIDDEN:
         return f'{shlex.quote(f"{name}: ")}"${_NO_NAME.sub("_", name.upper())}"'
@@ -104,15 +105,21 @@ def _key_field(exchange: Mapping[str, Any]) -> str:
     name = key_name(str(exchange.get("principal", "alice")))
     sent = str(exchange["request"].get("key_as", _WITH_KEY))
     if sent == _WITH_KEY:
-        return f'"Authorization: Bearer ${name}"'
+        return f'"{_key_in(exchange)}: Bearer ${name}"'
     # Every second one is a word for the key; what stands between them is data.
-    pieces = _KEY_WORD.split(f"Authorization: {sent}")
+    pieces = _KEY_WORD.split(f"{_key_in(exchange)}: {sent}")
     shown = [
         _KEYS[piece] % name if odd else shlex.quote(piece)
         for odd, piece in zip(cycle((0, 1)), pieces, strict=False)
         if piece
     ]
     return "".join(shown)
+
+
+def _key_in(exchange: Mapping[str, Any]) -> str:
+    """The field that the key is in. A report may come from anywhere: what is no name of a field is none."""
+    name = str(exchange["request"].get("key_in", "Authorization"))
+    return name if _FIELD.fullmatch(name) else "Authorization"
 
 
 def _is_whole(request: Mapping[str, Any]) -> bool:

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from continuity_conformance.answers import read
 from continuity_conformance.failure import Unmet, Untested
+from continuity_conformance.filling import Fillers
 from continuity_conformance.interventions import Interventions, made_step
 from continuity_conformance.judge import Judge
 from continuity_conformance.names import Names
@@ -64,10 +65,10 @@ class Dialogue:
         await self.interventions.undo()
 
     @asynccontextmanager
-    async def compressing(self, name: str) -> AsyncIterator[None]:
-        """For a Python check: the target compresses this session in the turn of the block."""
-        step = made_step("chat", {"session": name})
-        before = await self.interventions.compress(self._session_of(step), step)
+    async def compressing(self, name: str, say: str) -> AsyncIterator[None]:
+        """For a Python check: the target compresses this session in the turn of the block, which says this."""
+        step = await self._filled(made_step("chat", {"session": name, "stream": True}), "compressing", say)
+        before = await self.interventions.compress(lambda: self._session_of(step), step)
         yield
         await self.interventions.verify_compression(before)
 
@@ -137,10 +138,11 @@ class Dialogue:
     async def _turn(self, step: Step, number: str, label: str, alone: bool) -> Exchange:
         """One turn. A lone turn waits out a 409 where the target rejects turns of a busy session."""
         label = str(step.params.get("returns", label))
+        compresses = step.params.get("compress") is True
+        step = await self._filled(step, number, label) if compresses else step
         content = self._content(step, label)
         await self._script(step, label)
-        compresses = step.params.get("compress") is True
-        before = await self.interventions.compress(self._session_of(step), step) if compresses else 0
+        before = await self.interventions.compress(lambda: self._session_of(step), step) if compresses else 0
         request = turn_request(self.stage, self.names, step, content)
         waits = alone and self.stage.target.options["turns"] == "reject" and step.expect.get("status") != _BUSY
         deadline = time.monotonic() + self.stage.target.profile.limits.turn_seconds
@@ -151,9 +153,27 @@ class Dialogue:
         if compresses and exchange.answer.accepted:
             # A turn that was not accepted is a failure to be seen; only one that was can have compressed.
             await self.interventions.verify_compression(before)
-        if "model" in step.params:
+        if "model" in step.params and not self._stays_full(step):
             await self._tell_probe(step.params["model"], label, Script())
         return exchange
+
+    def _stays_full(self, step: Step) -> bool:
+        """A context that was filled is still full when its summary failed: the target tries again each turn, and shall fail until a step compresses."""
+        return step.params["model"] == "summary fails" and self.stage.controls.filling is not None
+
+    async def _filled(self, step: Step, number: str, label: str) -> Step:
+        """The step as it goes on once the context is full, where that is what makes the target compress."""
+        filling = self.stage.controls.filling
+        if filling is None:
+            return step
+        observer(self.stage)  # without it nobody could tell whether the target compressed
+        await self._tell_probe("summary fails", label, Script())
+
+        async def speak(filler: Step, words: str) -> Exchange:
+            request = turn_request(self.stage, self.names, filler, self._content(filler, words))
+            return await self._exchange(filler, f"{number} {words}", request, words)
+
+        return await Fillers(self.stage, self.names, self.speech, self.exchanges, filling).fill(step, label, speak)
 
     async def _hung_up(self, step: Step, number: str, request: Any, label: str) -> Exchange:
         """The client is gone after the first event, while the model is still in the middle of its answer."""

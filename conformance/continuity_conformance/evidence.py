@@ -59,7 +59,7 @@ def _request(request: Request, redactor: Redactor) -> dict[str, object]:
         "headers": redactor.headers(tuple(request.fields.items())),
         "body": redactor.body(text),
         **({"made_of": made_of} if made_of else {}),
-        **({"key_as": redactor.text(request.key_as)} if request.key_as else {}),
+        **({"key_as": redactor.text(request.key_as), "key_in": request.key_in} if request.key_as else {}),
     }
 
 

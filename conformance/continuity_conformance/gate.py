@@ -1,7 +1,7 @@
 """The gate: whether a run lets a release through.
 
-The verdict is about the target alone. The gate is the verdict less what the maintainer accepts: known failures (`--baseline`) and what could
-not be tested (`--accept-untested`). Pure; what it accepted is always among its reasons.
+The verdict is about the target and the release alone. The gate is the verdict and the packs, less what the maintainer accepts: known failures (`--baseline`)
+and what could not be tested (`--accept-untested`). Pure; what it accepted is always among its reasons.
 """
 
 from collections.abc import Iterable, Sequence
@@ -43,12 +43,14 @@ class Gate:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A run as the gate looks at it: each requirement of the release once. `selected`: the ids that the run was to decide."""
+    """A run as the gate looks at it: each requirement of the release and the packs once. `selected`: the ids that the run was to decide."""
 
     results: Sequence[Result]
     selected: frozenset[str]
     finished: bool
     today: date
+    broken: tuple[str, ...] = ()
+    """Packs that cannot be used, in a line each: nobody knows what they would have found."""
 
     @property
     def partial(self) -> bool:
@@ -84,7 +86,7 @@ def _code(gate: Gate, run: Judged, settings: Settings) -> Code:
     verdicts = {result.verdict for result in run.results}
     if gate.failed or gate.stale or gate.expired:
         return Code.FAILED
-    if Verdict.ERROR in verdicts:
+    if Verdict.ERROR in verdicts or run.broken:
         return Code.ERROR
     if not run.finished or Verdict.PASS not in verdicts:
         return Code.INCOMPLETE
@@ -103,6 +105,7 @@ def _reasons(gate: Gate, run: Judged, settings: Settings) -> Iterable[str]:
         yield f"{_at(entry)}: expired: {entry.id} was accepted until {entry.until}"
     if errors:
         yield f"{_counted(errors, 'error')} of the kit or the set-up"
+    yield from run.broken
     if not run.finished:
         yield "the run did not go to its end"
     if run.partial:

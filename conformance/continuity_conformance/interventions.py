@@ -4,7 +4,7 @@ Controls are not believed: an eviction counts when the response is gone, a compr
 """
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -91,11 +91,15 @@ class Interventions:
             await self._stage.controls.mend_store(self._stage.target.profile.principals.get("alice", ""))
         await self._stage.server.part_from_twins()
 
-    async def compress(self, session: str, step: Step) -> int:
-        """Ask the target to compress in its next turn; gives how many summarising calls there were before."""
+    async def compress(self, session: Callable[[], str], step: Step) -> int:
+        """Ask the target to compress in its next turn; gives how many summarising calls there were before.
+
+        A target whose context is filled for that (`filling`) is not asked: its next turn is too much for it.
+        """
         self._must_have("compress")
         before = await summary_calls(self._stage, self._speech.marks)
-        await self._stage.controls.compress(session, self._key(step))
+        if self._stage.controls.filling is None:
+            await self._stage.controls.compress(session(), self._key(step))
         return before
 
     async def verify_compression(self, before: int) -> None:

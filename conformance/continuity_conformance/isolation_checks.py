@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from continuity_conformance.answers import read
+from continuity_conformance.credentials import KeyField
 from continuity_conformance.dialogue import Dialogue
 from continuity_conformance.entropy import random_bits
 from continuity_conformance.failure import Unmet, Untested
@@ -33,7 +34,7 @@ _MINTING: Final = "many turns, each with ids of its own"
 async def every_operation_wants_a_key(dialogue: Dialogue) -> None:
     """ISOLATE-01: 401 on every operation, whatever the body is and whether or not the id is known; and nothing was done."""
     profile = dialogue.stage.target.profile
-    credentials = _wrong_credentials(_key(dialogue))
+    credentials = _wrong_credentials(profile.key_field, _key(dialogue))
     await _belongings(dialogue)
     for number, operation in enumerate(await _operations(dialogue)):
         for who, wrong in enumerate(credentials):
@@ -61,7 +62,8 @@ async def _still_there(dialogue: Dialogue) -> None:
 
 async def _operations(dialogue: Dialogue) -> Sequence[Operation]:
     tried = [await dialogue.do("get", {"status": "any"}, path=path) for path in optional_paths()]
-    return locked(dialogue.stage.target, frozenset(one.request.path for one in tried if one.answer.accepted))
+    there = [one.request.path for one in tried if one.answer.accepted]
+    return locked(dialogue.stage.target, frozenset(map(dialogue.stage.server.document_path, there)))
 
 
 def _key(dialogue: Dialogue) -> str:
@@ -71,10 +73,11 @@ def _key(dialogue: Dialogue) -> str:
     return key
 
 
-def _wrong_credentials(key: str) -> Sequence[Mapping[str, str]]:
+def _wrong_credentials(field: KeyField, key: str) -> Sequence[Mapping[str, str]]:
     """No key at all, an unknown one, and what is nearly the right one."""
-    nearly = {f"Bearer {near}" for near in (WRONG_KEY, key[:-1], f"{key}x", key.swapcase(), "")} - {f"Bearer {key}"}
-    return [{}, *({"Authorization": said.strip()} for said in [*sorted(nearly), f"Basic {key}"])]
+    name, right = field.filled(key)
+    near = {field.filled(near)[1] for near in (WRONG_KEY, key[:-1], f"{key}x", key.swapcase(), "")} - {right}
+    return [{}, *({name: said.strip()} for said in [*sorted(near), f"Basic {key}"])]
 
 
 @costly

@@ -12,6 +12,7 @@ from typing import Final
 from continuity_conformance.baseline import Baseline, Known
 from continuity_conformance.errors import ContinuityError, UnreachableError
 from continuity_conformance.gate import Gate, Judged, judge
+from continuity_conformance.packs import Packs
 from continuity_conformance.redaction import public_url
 from continuity_conformance.release import ReleasedSpec
 from continuity_conformance.run import TargetFacts
@@ -26,11 +27,12 @@ OPEN: Final = "not decided yet when this was written: the run was going on"
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A run as far as it went. `results` has each requirement of the release once, in its order."""
+    """A run as far as it went. `results` has each requirement of the release and the packs once, in their order."""
 
     settings: Settings
     release: str
     requirements: tuple[Requirement, ...]
+    packs: Packs
     target: TargetFacts
     started: datetime
     seconds: float
@@ -98,10 +100,12 @@ class Ledger:
     def _told(self, still_open: str, *, finished: bool) -> Outcome:
         decided = dict(self._results)
         results = tuple(decided.get(entry.id) or self._open(entry, still_open) for entry in self.release.requirements)
-        verdict = run_verdict(results, fail_on=self.settings.fail_on)
-        if verdict is RunVerdict.CONFORMANT and not (finished and len(decided) == len(results)):
+        own = [result for result in results if not result.pack]
+        verdict = run_verdict(own, fail_on=self.settings.fail_on)
+        if verdict is RunVerdict.CONFORMANT and not (finished and all(result.id in decided for result in own)):
             verdict = RunVerdict.INCOMPLETE
-        judged = Judged(results, self._selected, finished, self._started.date())
+        broken = tuple(str(error) for error in self.release.packs.broken)
+        judged = Judged(results, self._selected, finished, self._started.date(), broken)
         return self._outcome(results, verdict, judge(judged, self.settings, self.baseline), finished=finished)
 
     def _open(self, requirement: Requirement, reason: str) -> Result:
@@ -112,12 +116,13 @@ class Ledger:
             settings=self.settings,
             release=self.release.name,
             requirements=self.release.requirements,
+            packs=self.release.packs,
             target=self.target,
             started=self._started,
             seconds=time.monotonic() - self._clock,
             results=results,
             verdict=verdict,
-            complete=finished and len(self._selected) == len(results),
+            complete=finished and all(result.id in self._selected for result in results if not result.pack),
             finished=finished,
             gate=gate,
             baseline=self.baseline,

@@ -117,6 +117,7 @@ def result(requirement: Requirement, evidence: Sequence[Evidence], seconds: floa
         reason=leading.reason if leading and verdict is not Verdict.PASS else "",
         failure=_first_failure(evidence),
         evidence=tuple(evidence),
+        pack=requirement.pack,
     )
 
 

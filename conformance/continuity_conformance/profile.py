@@ -11,11 +11,15 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
+from continuity_conformance.credentials import KeyField
 from continuity_conformance.errors import UsageError
+from continuity_conformance.site import Control, HttpControl
+from continuity_conformance.tls import trust
 from continuity_spec import load_checked
 
 DEFAULT_HEADER: Final = "X-Hermes-Session-Id"
 DEFAULT_ORIGIN: Final = "http://continuity.test"
+DEFAULT_SESSIONS: Final = "/v1/sessions"
 DEFAULT_OPTIONS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "derivation": "content-v1",
@@ -43,7 +47,10 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """How to start the target. `{port}`, `{folder}` and `{probe}` stand for a free port, a folder of its own, and the probe model's URL."""
+    """How to start the target.
+
+    `{port}`, `{folder}` and `{probe}` stand for a free port, a folder of its own, and the probe model's URL: in the command, in `env` and in `files`.
+    """
 
     start: tuple[str, ...]
     ready: str = "/health"
@@ -53,8 +60,24 @@ class Process:
     """More arguments for a server that plays one scenario at a time, such as a small cache that is quickly filled."""
     keyless: tuple[str, ...] = ()
     """The command that starts it for several people without any key configured."""
+    files: Mapping[str, str] = field(default_factory=dict)
+    """What is written into the folder before the first start: text by name."""
+    isolated: bool = False
+    """Nothing of the user's environment but PATH and the language: home and temporary files in the folder, and no way out but loopback."""
+    warm_up: float = 0.0
+    """How many seconds a first turn may take that must come back before the target is ready; 0: no such turn."""
+    stop_seconds: float = 10.0
+    """How long it may take to end before it is killed."""
     secrets: tuple[str, ...] = field(default=(), repr=False)
     """Values of `env` that were taken from the kit's own environment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filling:
+    """Compression by filling the context: so many turns of so many characters, the last of which makes the target compress."""
+
+    turns: int
+    characters: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +104,24 @@ class Profile:
     process: Process | None = None
     legacy: str = ""
     token: str = field(default="", repr=False)
-    http_controls: Mapping[str, str] = field(default_factory=dict)
+    controls: Mapping[str, Control] = field(default_factory=dict)
+    filling: Filling | None = None
+    sessions: str = DEFAULT_SESSIONS
+    """The path of its sessions, where the target has them elsewhere than the contract says."""
     probe: str = ""
     origin: str = DEFAULT_ORIGIN
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    key_field: KeyField = field(default_factory=KeyField)
+    ca: str = ""
+    """A file of certificates to trust, where the target's own was signed by nobody that the system knows."""
     summary: str = "summar"
     writes: ToolCall | None = None
     reads: ToolCall | None = None
+
+    def path(self, path: str) -> str:
+        """A path of the contract as this target has it: its sessions may be elsewhere."""
+        rest = path.removeprefix(DEFAULT_SESSIONS)
+        return self.sessions + rest if rest != path and rest[:1] in {"", "/", "?"} else path
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -114,17 +148,27 @@ def load_profile(path: Path) -> Profile:
         limits=limits,
         process=_process(data["process"], path) if "process" in data else None,
         token=_from_environment(controls.get("token", ""), path),
-        http_controls={
-            name: how["http"] for name, how in controls.items() if isinstance(how, Mapping) and "http" in how
+        controls={
+            name: HttpControl(how["http"])
+            for name, how in controls.items()
+            if isinstance(how, Mapping) and "http" in how
         },
+        filling=_filling(controls.get("compress", {})),
+        sessions=data.get("sessions", DEFAULT_SESSIONS),
         legacy=data.get("legacy", ""),
         probe=data.get("probe", ""),
         origin=data.get("origin", DEFAULT_ORIGIN),
         headers={name: _from_environment(value, path) for name, value in data.get("headers", {}).items()},
+        key_field=KeyField.read(data["auth"]) if "auth" in data else KeyField(),
+        ca=_certificates(data["ca"], path) if "ca" in data else "",
         summary=data.get("summary", "summar"),
         writes=_tool(data, "write"),
         reads=_tool(data, "read"),
     )
+
+
+def _filling(compress: Mapping[str, Any]) -> Filling | None:
+    return Filling(compress["turns"], compress["characters"]) if "turns" in compress else None
 
 
 def _tool(data: Mapping[str, Any], name: str) -> ToolCall | None:
@@ -141,8 +185,19 @@ def _process(data: Mapping[str, Any], path: Path) -> Process:
         env,
         data.get("seconds", 30.0),
         keyless=tuple(data.get("keyless", ())),
+        files=data.get("files", {}),
+        isolated=data.get("isolated", False),
+        warm_up=data.get("warm_up", 0.0),
+        stop_seconds=data.get("stop_seconds", 10.0),
         secrets=taken,
     )
+
+
+def _certificates(name: str, path: Path) -> str:
+    """The file lies beside the profile, where its name is no whole path."""
+    file = str(path.parent / Path(name).expanduser())
+    trust(file)
+    return file
 
 
 def _from_environment(value: str, path: Path) -> str:

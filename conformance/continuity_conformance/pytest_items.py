@@ -67,7 +67,7 @@ class Suite(pytest.Directory):
         self._decide = decide
 
     def collect(self) -> Iterator[pytest.Collector]:
-        for name, group in groupby(self._requirements, key=file_of):
+        for (_, name), group in groupby(self._requirements, key=lambda each: (each.pack, file_of(each))):
             members = tuple(group)
             path = BUNDLED / members[0].place.file
             yield RequirementFile.from_parent(

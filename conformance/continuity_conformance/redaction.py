@@ -23,6 +23,8 @@ BODY_KEPT: Final = 4000
 _HEADERS_KEPT: Final = 100
 _SHORTEST: Final = 4
 _SHORTEST_IN_BASE64: Final = 6
+_WORTH_GUESSING: Final = 8
+"""The length from which all but a letter of a key is a secret; of a shorter one it may be any word."""
 _SECRET_NAME: Final = re.compile(r"authori[sz]ation|cookie|token|secret|passw|api-?key|credential", re.IGNORECASE)
 _SCHEME: Final = re.compile(r"(?:bearer|basic|digest|token|api-?key)\s+(\S+)", re.IGNORECASE)
 
@@ -61,7 +63,7 @@ class Redactor:
         return [*told, *([["…", f"({more} more header fields)"]] if more > 0 else [])]
 
     def _value(self, name: str, value: str) -> str:
-        secret = name.lower() in self.hidden or _SECRET_NAME.search(name) is not None
+        secret = name.lower() in self.hidden or names_a_secret(name)
         return HIDDEN if secret and name.lower() != self.shown.lower() else self.body(value)
 
     def result(self, result: Result) -> Result:
@@ -73,12 +75,20 @@ class Redactor:
         return type(error)(self.text(error.what), where=self.text(error.where), do=self.text(error.do))
 
 
+def names_a_secret(field: str) -> bool:
+    """Whether the name of a header field says that its value is a secret."""
+    return _SECRET_NAME.search(field) is not None
+
+
 def redactor_of(profile: Profile, *urls: str) -> Redactor:
     """What must stay hidden in a run with this profile: its secrets, their parts, and what stands in addresses."""
     configured = (*profile.secrets, *(part for value in profile.headers.values() for part in _parts(value)))
     in_urls = (secret for url in (*urls, profile.probe) for secret in url_secrets(url))
-    names = frozenset(name.lower() for name in profile.headers)
-    return Redactor((*configured, *in_urls), names, profile.header or DEFAULT_HEADER)
+    names = frozenset(name.lower() for name in (*profile.headers, profile.key_field.name))
+    # ISOLATE-01 sends what is almost a key; whoever reads that has the key.
+    long = [key for key in profile.principals.values() if len(key) >= _WORTH_GUESSING]
+    almost = (form for key in long for form in (key[:-1], key.swapcase()))
+    return Redactor((*configured, *almost, *in_urls), names, profile.header or DEFAULT_HEADER)
 
 
 def url_secrets(url: str) -> Iterator[str]:

@@ -7,8 +7,8 @@ from continuity_conformance.dialogue import Dialogue
 
 Check = Callable[[Dialogue], Awaitable[None]]
 CHECKS: Final[dict[str, Check]] = {}
-DISTURBING: Final[set[str]] = set()
-"""The checks that others on the same server would notice."""
+DISTURBING: Final[dict[str, frozenset[str]]] = {}
+"""The checks that others on the same server would notice, and the controls that they need for it."""
 COSTLY: Final[set[str]] = set()
 """The checks that take longer than all calm scenarios together."""
 SEEDED: Final[set[str]] = set()
@@ -17,16 +17,27 @@ CONCLUDING: Final[set[str]] = set()
 """The checks that rest on the results of the run."""
 
 
+class NameTakenError(Exception):
+    """Two checks have one name: an entry that names it would be checked by either."""
+
+
 def check(function: Check) -> Check:
-    """Register a check under its name."""
+    """Register a check under its name, which is taken once."""
+    taken = CHECKS.setdefault(function.__name__, function)
+    if taken.__module__ != function.__module__:
+        raise NameTakenError(f'the check "{function.__name__}" of {function.__module__} is one of {taken.__module__}')
     CHECKS[function.__name__] = function
     return function
 
 
-def disturbing(function: Check) -> Check:
-    """Mark a check that stops or restarts the server: it plays alone."""
-    DISTURBING.add(function.__name__)
-    return function
+def disturbing(*controls: str) -> Callable[[Check], Check]:
+    """Mark a check that stops or restarts the server: it plays alone, and only where there are these controls."""
+
+    def mark(function: Check) -> Check:
+        DISTURBING[function.__name__] = frozenset(controls)
+        return function
+
+    return mark
 
 
 def costly(function: Check) -> Check:

@@ -1,12 +1,15 @@
 """The probe model in another process (`continuity model`), through its log on HTTP."""
 
+import asyncio
 from dataclasses import asdict
-from typing import Self
+from typing import Final, Self
 
 import aiohttp
 
 from continuity_conformance.errors import UnreachableError
 from continuity_conformance.probe import Call, Script
+
+_FIRST_SECONDS: Final = 5.0
 
 
 class RemoteProbe:
@@ -19,8 +22,9 @@ class RemoteProbe:
     async def __aenter__(self) -> Self:
         self._session = aiohttp.ClientSession(raise_for_status=True)
         try:
-            await self.calls(frozenset())
-        except (aiohttp.ClientError, OSError):
+            async with asyncio.timeout(_FIRST_SECONDS):
+                await self.calls(frozenset())
+        except (aiohttp.ClientError, OSError, TimeoutError, ValueError):
             await self._session.close()
             raise UnreachableError(
                 "The probe model of the profile does not answer.",

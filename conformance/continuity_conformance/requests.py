@@ -5,10 +5,12 @@ from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import quote
 
+from continuity_conformance.credentials import standing_fields
 from continuity_conformance.failure import Untested
 from continuity_conformance.names import Names
+from continuity_conformance.profile import DEFAULT_SESSIONS
 from continuity_conformance.stage import Stage
-from continuity_conformance.transport import USER_AGENT, Request
+from continuity_conformance.transport import Request
 from continuity_spec import Step
 
 CLIENT_TOOL: Final = "kit_lookup"
@@ -60,11 +62,12 @@ def plain_request(stage: Stage, names: Names, step: Step) -> Request:
     if "response" in params:
         path = f"/v1/responses/{quote(names.text(params['response'], 'response', principal), safe='')}"
     elif "session" in params:
-        path = f"/v1/sessions/{quote(names.text(params['session'], 'session', principal), safe='')}"
+        path = f"{DEFAULT_SESSIONS}/{quote(names.text(params['session'], 'session', principal), safe='')}"
     else:
         path = names.text(params["path"])
     method = params.get("method", step.verb.upper())
     headers = (*base_headers(stage, principal), *_extra(names, params))
+    path = stage.target.profile.path(path)
     return Request(method, _address(stage, step) + path, headers, names.fill(params.get("body")))
 
 
@@ -78,10 +81,10 @@ def principal_of(step: Step) -> str:
 
 
 def base_headers(stage: Stage, principal: str) -> list[tuple[str, str]]:
-    """What every request carries: who we are, the profile's own headers, and the principal's key."""
-    headers = [("User-Agent", USER_AGENT), *stage.target.profile.headers.items()]
-    key = WRONG_KEY if principal == "stranger" else stage.target.profile.principals.get(principal, "")
-    return [*headers, ("Authorization", f"Bearer {key}")] if key else headers
+    """What every request of a principal carries."""
+    profile = stage.target.profile
+    key = WRONG_KEY if principal == "stranger" else profile.principals.get(principal, "")
+    return standing_fields(profile, key)
 
 
 def _session_fields(stage: Stage, names: Names, step: Step) -> list[tuple[str, str]]:

@@ -59,6 +59,10 @@ def as_json(outcome: Outcome) -> dict[str, object]:
         "schema": SCHEMA,
         "target": _target(outcome.target),
         "release": outcome.release,
+        "packs": [
+            {"name": each.name, "distribution": each.plugin.distribution, "version": each.plugin.version}
+            for each in outcome.packs.loaded
+        ],
         "kit": {"name": DISTRIBUTION, "version": version(DISTRIBUTION)},
         "started": _timestamp(outcome.started),
         "seconds": round(outcome.seconds, 3),
@@ -142,6 +146,7 @@ def _requirement(result: Result, outcome: Outcome) -> dict[str, object]:
         "seconds": round(result.seconds, 3),
         "reason": "" if result.verdict is Verdict.PASS else result.reason or headline(result),
         "manual": result.manual,
+        "pack": result.pack or None,
         "known": _known(outcome.baseline.entries.get(result.id), outcome.today),
         "evidence": [_evidence(each) for each in result.evidence],
     }

@@ -15,8 +15,9 @@ from continuity_conformance.checks import CONCLUDING, disturbs, load_client, use
 from continuity_conformance.errors import ContinuityError, KitError
 from continuity_conformance.fuzz.budget import Budget
 from continuity_conformance.profile import Profile
+from continuity_conformance.reaching import must_answer
 from continuity_conformance.redaction import public_url, redactor_of
-from continuity_conformance.runner import Runner, must_answer
+from continuity_conformance.runner import Runner
 from continuity_conformance.targets import BUNDLED, resolve
 from continuity_conformance.verdicts import Result, Verdict, by_review, undecided
 from continuity_spec import Requirement
@@ -183,6 +184,6 @@ class Run:
 
 def reach(target: str | None, profile: Path | None) -> None:
     """Check quickly that the profile can be read and the target's address answers at all. Raises ContinuityError."""
-    _, url = resolve(target, profile)
+    given, url = resolve(target, profile)
     if url:
-        asyncio.run(must_answer(url))
+        asyncio.run(must_answer(url, given.ca))

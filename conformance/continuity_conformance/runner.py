@@ -10,26 +10,27 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 from continuity_conformance.always import judge_always
-from continuity_conformance.applicability import hindrance
+from continuity_conformance.applicability import hindrance, scenarios, without_steps
 from continuity_conformance.calibration import assumed, calibrate
 from continuity_conformance.checks import CHECKS, DISTURBING, SEEDED
 from continuity_conformance.controls import Controls
 from continuity_conformance.dialogue import Dialogue
-from continuity_conformance.errors import ContinuityError, UnreachableError
+from continuity_conformance.errors import ContinuityError
 from continuity_conformance.failure import Untested
 from continuity_conformance.fuzz.budget import Budget
 from continuity_conformance.outcome import Played, Scene, fewest, outcome, result
 from continuity_conformance.pool import Pool
 from continuity_conformance.probe import Probe, listening
 from continuity_conformance.profile import Profile
+from continuity_conformance.reaching import must_answer
 from continuity_conformance.redaction import Redactor
 from continuity_conformance.remote_probe import RemoteProbe
 from continuity_conformance.restarts import SharedRestarts, can_share
 from continuity_conformance.servers import Server, start_server
 from continuity_conformance.stage import Observer, Stage
+from continuity_conformance.tls import trust
 from continuity_conformance.transport import Transport
 from continuity_conformance.verdicts import Evidence, Result, Verdict
 from continuity_spec import Requirement, Scenario
@@ -66,7 +67,9 @@ class Runner:
 
     async def open(self) -> None:
         """Start what must be started, reach the target, calibrate."""
-        self._transport = await self._stack.enter_async_context(Transport(self._profile.limits.turn_seconds))
+        self._transport = await self._stack.enter_async_context(
+            Transport(self._profile.limits.turn_seconds, trust(self._profile.ca))
+        )
         self._observer: Observer | None = None
         self._probe_url = self._profile.probe
         if self._profile.process is not None:
@@ -77,7 +80,7 @@ class Runner:
             self._observer = await self._stack.enter_async_context(RemoteProbe(self._profile.probe))
         server = await self._server() if self._profile.process else Server(self._url, self._profile)
         self.stage = self._stage(server)
-        await must_answer(server.url)
+        await must_answer(server.url, self._profile.ca)
         dialogue = await calibrate(self.stage)
         self.stage = self._stage(server, self.stage)
         # Two turns that whoever echoes a header can answer prove nothing, unless a model that we know was asked.
@@ -94,7 +97,7 @@ class Runner:
         """The result of a requirement that is checked by scenarios or by a Python check."""
         started = time.monotonic()
         outcomes = await asyncio.gather(
-            *(self._scenario(requirement, scenario, calm_done) for scenario in _scenarios(requirement))
+            *(self._scenario(requirement, scenario, calm_done) for scenario in scenarios(requirement))
         )
         return result(
             requirement, [evidence for outcome in outcomes for evidence in outcome], time.monotonic() - started
@@ -102,7 +105,7 @@ class Runner:
 
     async def judge_always(self, requirement: Requirement) -> Result:
         """The result of an `always` entry, from everything that was played."""
-        reason = hindrance(self.stage, _without_steps(requirement))
+        reason = hindrance(self.stage, requirement, without_steps(requirement))
         if reason is not None:
             return result(requirement, [Evidence("", "", *reason)], 0.0)
         return result(
@@ -112,7 +115,7 @@ class Runner:
     # Scenarios
 
     async def _scenario(self, requirement: Requirement, scenario: Scenario, calm_done: asyncio.Event) -> list[Evidence]:
-        reason = hindrance(self.stage, scenario)
+        reason = hindrance(self.stage, requirement, scenario)
         if reason is not None:
             return [Evidence(scenario.name, "", *reason)]
         plays = [(example, self._steps(requirement, scenario)) for example in self._examples(scenario)]
@@ -214,37 +217,11 @@ class Runner:
         )
 
 
-async def must_answer(url: str) -> None:
-    """A closed port is told in one line, at once."""
-    address = urlsplit(url)
-    port = address.port or (443 if address.scheme == "https" else 80)
-    try:
-        async with asyncio.timeout(1.5):
-            _, writer = await asyncio.open_connection(address.hostname, port)
-        writer.close()
-    except (OSError, TimeoutError) as trouble:
-        said = str(trouble) or "no connection in 1.5 s"
-        raise UnreachableError(
-            f"Nothing answers ({said}).", where=url, do="Start the target, or check the address."
-        ) from None
-
-
 async def _left(dialogue: Dialogue) -> None:
     try:
         await dialogue.leave()
     except (ContinuityError, Untested) as trouble:
         dialogue.untested.append(str(trouble))
-
-
-def _scenarios(requirement: Requirement) -> tuple[Scenario, ...]:
-    """A Python check plays like a scenario without steps."""
-    if requirement.check is None:
-        return requirement.scenarios
-    return (_without_steps(requirement),)
-
-
-def _without_steps(requirement: Requirement) -> Scenario:
-    return Scenario("", (), requirement.when, requirement.needs, (), None, 1)
 
 
 def _salted(example: Mapping[str, Any], salt: str, version: str) -> dict[str, Any]:

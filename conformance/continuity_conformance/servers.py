@@ -15,18 +15,22 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
 
 import aiohttp
 
 from continuity_conformance.errors import NotStartedError
 from continuity_conformance.ports import Port
-from continuity_conformance.profile import Process, Profile
+from continuity_conformance.profile import Profile
 
-_STOP_SECONDS: Final = 10.0
 _POLL_SECONDS: Final = 0.02
 _TOUCH_SECONDS: Final = 0.001
 _LAST_LINES: Final = 12
+_SHOWN: Final = 200
 _SQLITE_FILES: Final = ("", "-wal", "-shm", "-journal")
+_CLOSED_PROXY: Final = "http://127.0.0.1:9"
+"""Nobody listens there: what a target asks of the internet is refused at once."""
+_KEPT: Final = ("PATH", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "TZ", "SYSTEMROOT")
 
 
 @dataclass(slots=True)
@@ -46,6 +50,10 @@ class Server:
     def url_of(self, number: int) -> str:
         """The address of the server itself (1), or of a process that shares its data."""
         return self.url if number == 1 else self.twins[number - 2].url
+
+    def document_path(self, path: str) -> str:
+        """A path as the OpenAPI document has it: without what stands before it in the target's address."""
+        return path.removeprefix(urlsplit(self.url).path)
 
     async def begin_anew(self, write: Callable[[Path], None], servers: int) -> None:
         """Stop, put an old database in place, and start so many processes on it at once."""
@@ -109,9 +117,11 @@ class StartedProcess:
     """A process of the target that the kit started, on one port and one folder for all its lives."""
 
     def __init__(
-        self, process: Process, probe_url: str, folder: "tempfile.TemporaryDirectory[str] | None" = None
+        self, profile: Profile, probe_url: str, folder: "tempfile.TemporaryDirectory[str] | None" = None
     ) -> None:
-        self._process = process
+        assert profile.process is not None, "only a target that the kit knows how to start is started"
+        self._profile = profile
+        self._process = profile.process
         self._folder = folder or tempfile.TemporaryDirectory(prefix="continuity-")
         self._port = Port()
         self._probe_url = probe_url
@@ -137,26 +147,29 @@ class StartedProcess:
 
     def twin(self) -> "StartedProcess":
         """Another process on the same folder."""
-        return StartedProcess(self._process, self._probe_url, self._folder)
+        return StartedProcess(self._profile, self._probe_url, self._folder)
 
     def without_keys(self) -> "StartedProcess":
         """The same target with no key configured, in a folder of its own."""
-        return StartedProcess(replace(self._process, start=self._process.keyless), self._probe_url)
+        process = replace(self._process, start=self._process.keyless)
+        return StartedProcess(replace(self._profile, process=process, principals={}), self._probe_url)
 
     async def start(self) -> None:
         began = time.monotonic()
         await self.launch()
         await self._ready(self._process.start[0])
         self.start_seconds = time.monotonic() - began
+        if self._process.warm_up:
+            await self._warm_up(self._process.warm_up)
 
     async def launch(self) -> None:
         """Start the process without waiting until it is ready."""
         command = [self._filled(word) for word in self._process.start]
-        env = {**os.environ, **{name: self._filled(value) for name, value in self._process.env.items()}}
+        self._write_files()
         try:
             self._running = await asyncio.create_subprocess_exec(
                 *command,
-                env=env,
+                env=self._environment(),
                 cwd=self._folder.name,
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.PIPE,
@@ -168,6 +181,36 @@ class StartedProcess:
                 f"The target cannot be started: {trouble}.", where=command[0], do="Check process.start."
             ) from None
         self._reader = asyncio.create_task(self._read_output(self._running))
+
+    def _write_files(self) -> None:
+        """Once, before the first start: what the target made of them since is its own."""
+        for name, text in self._process.files.items():
+            path = Path(self._folder.name, name)
+            if not path.exists():
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(self._filled(text), encoding="utf-8")
+
+    def _environment(self) -> dict[str, str]:
+        given = {name: self._filled(value) for name, value in self._process.env.items()}
+        return {**(_nothing_of_the_user(self._folder.name) if self._process.isolated else os.environ), **given}
+
+    async def _warm_up(self, seconds: float) -> None:
+        """One real turn: what a target loads at the first one is no scenario's business."""
+        key = self._profile.principals.get("alice", "")
+        headers = {**self._profile.headers, **({"Authorization": f"Bearer {key}"} if key else {})}
+        turn = {"model": self._profile.model, "messages": [{"role": "user", "content": "Warm up."}]}
+        trouble = f"no answer in {seconds:g} s"
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds), aiohttp.ClientSession(headers=headers) as session:
+                trouble = await _turn_fails(session, f"{self.url}/v1/chat/completions", turn)
+        if trouble:
+            raise NotStartedError(
+                f"The target's first turn did not succeed: {trouble}.", where=self.url, do=f"It said:\n  {self._said}"
+            )
+
+    @property
+    def _said(self) -> str:
+        return "\n  ".join(self._last_lines) or "nothing"
 
     async def restart(self) -> None:
         await self.end()
@@ -199,7 +242,7 @@ class StartedProcess:
             return
         _signal_group(running.pid, how)
         try:
-            async with asyncio.timeout(_STOP_SECONDS):
+            async with asyncio.timeout(self._process.stop_seconds):
                 await running.wait()
         except TimeoutError:
             _signal_group(running.pid, signal.SIGKILL)
@@ -221,21 +264,19 @@ class StartedProcess:
                     await asyncio.sleep(_POLL_SECONDS)
         except TimeoutError:
             where = f"{self.url}{self._process.ready}"
-            said = "\n  ".join(self._last_lines)
             raise NotStartedError(
                 f"The target did not become ready in {self._process.seconds:g} s.",
                 where=where,
-                do=f"It said:\n  {said}",
+                do=f"It said:\n  {self._said}",
             ) from None
 
     def _must_run(self, command: str) -> None:
         assert self._running is not None
         if self._running.returncode is not None:
-            said = "\n  ".join(self._last_lines) or "nothing"
             raise NotStartedError(
                 f"The target ended at once with code {self._running.returncode}.",
                 where=command,
-                do=f"It said:\n  {said}",
+                do=f"It said:\n  {self._said}",
             )
 
 
@@ -243,13 +284,36 @@ async def start_server(profile: Profile, probe_url: str, *, alone: bool = False)
     """Start the target. `alone`: it will play one scenario at a time."""
     process = profile.process
     assert process is not None
-    started = StartedProcess(replace(process, start=(*process.start, *(process.alone if alone else ()))), probe_url)
+    process = replace(process, start=(*process.start, *(process.alone if alone else ())))
+    started = StartedProcess(replace(profile, process=process), probe_url)
     try:
         await started.start()
     except BaseException:
         await started.stop()
         raise
     return Server(started.url, profile, started)
+
+
+def _nothing_of_the_user(folder: str) -> dict[str, str]:
+    """An environment in which a target neither finds nor leaves anything outside its folder, and reaches nobody but on loopback."""
+    temporary = Path(folder, "tmp")
+    temporary.mkdir(exist_ok=True)
+    proxies = {
+        name: _CLOSED_PROXY for each in ("http", "https", "all") for name in (f"{each}_proxy", f"{each}_PROXY".upper())
+    }
+    loopback = dict.fromkeys(("no_proxy", "NO_PROXY"), "127.0.0.1,localhost,::1")
+    kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
+    return {**kept, **proxies, **loopback, "HOME": folder, "TMPDIR": str(temporary)}
+
+
+async def _turn_fails(session: aiohttp.ClientSession, url: str, turn: object) -> str:
+    """Why a turn was not answered; nothing where it was."""
+    try:
+        async with session.post(url, json=turn) as response:
+            text = await response.text()
+            return "" if response.ok else f"{response.status} {text[:_SHOWN]}"
+    except (aiohttp.ClientError, OSError) as trouble:
+        return str(trouble) or type(trouble).__name__
 
 
 async def _answers(session: aiohttp.ClientSession, url: str) -> bool:

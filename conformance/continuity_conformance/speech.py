@@ -12,6 +12,7 @@ from continuity_conformance.marks import answer_text, new_mark, system_text, use
 
 Message = dict[str, object]
 _PROMPTS = ("system", "developer")
+_MORE = " And so it goes on."
 
 
 class Speech:
@@ -22,6 +23,8 @@ class Speech:
         self._marks: dict[str, str] = {}
         self._system_marks: dict[str, str] = {}
         self._answered: dict[str, Reading] = {}
+        self._long: dict[str, int] = {}
+        self._preceding: dict[str, tuple[str, ...]] = {}
 
     @property
     def marks(self) -> frozenset[str]:
@@ -45,15 +48,26 @@ class Speech:
     def answered(self, label: str, reading: Reading) -> None:
         self._answered[label] = reading
 
+    def lengthen(self, label: str, characters: int) -> None:
+        """From now on this turn has so many characters, wherever it is said."""
+        self._long[label] = characters
+
+    def precede(self, label: str, others: Sequence[str]) -> None:
+        """These turns were said just before another: whoever sends its history sends them too."""
+        self._preceding[label] = (*self._preceding.get(label, ()), *others)
+
     def user_text(self, label: str) -> str:
-        return user_text(self.mark(label), label)
+        text = user_text(self.mark(label), label)
+        more = self._long.get(label, 0) - len(text)
+        return text + (_MORE * (more // len(_MORE) + 1))[:more] if more > 0 else text
 
     def messages(self, params: Mapping[str, Any], label: str) -> list[Message]:
         """The messages of a chat turn: system prompt, the request's own history, the new input."""
         system: list[Message] = [
             {"role": role, "content": self._system_text(params[role])} for role in _PROMPTS if role in params
         ]
-        history = [message for past in params.get("history", []) for message in self._past(past)]
+        named = [*params.get("history", []), *(() if "session" in params else self._preceding.get(label, ()))]
+        history = [message for past in named for message in self._with_preceding(past, label)]
         new = self._returned(label) if "returns" in params else [self._user(label)]
         return [*system, *history, *new]
 
@@ -66,6 +80,10 @@ class Speech:
 
     def _system_text(self, words: str) -> str:
         return system_text(self._system_marks.setdefault(words, new_mark()), words)
+
+    def _with_preceding(self, label: str, newest: str) -> list[Message]:
+        before = () if label == newest else self._preceding.get(label, ())
+        return [message for past in (*before, label) for message in self._past(past)]
 
     def _past(self, label: str) -> list[Message]:
         """A turn in the request's own history: with its real answer where it was said, with a made-up one where not."""

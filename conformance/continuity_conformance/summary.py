@@ -108,11 +108,13 @@ def _verdict(outcome: Outcome) -> Iterator[str]:
 def _because(outcome: Outcome) -> str:
     """What stands between this run and a conformant target, in figures."""
     gate, total = outcome.gate, len(outcome.results)
-    failed = len(gate.failed) + len(gate.known)
-    known = f", {len(gate.known)} of them known" if gate.known else ""
+    accepted = [result for result, _ in gate.known if not result.pack]
+    failed = len(accepted) + sum(not result.pack for result in gate.failed)
+    untested = sum(not result.pack for result in gate.untested)
+    known = f", {len(accepted)} of them known" if accepted else ""
     said = [
         f"{failed} failed{known}" if failed else "",
-        f"{len(gate.untested)} that count not tested" if gate.untested else "",
+        f"{untested} that count not tested" if untested else "",
         f"{outcome.selected} of {total} selected" if outcome.selected < total else "",
     ]
     told = "; ".join(each for each in said if each)
@@ -120,8 +122,9 @@ def _because(outcome: Outcome) -> str:
 
 
 def _gate(outcome: Outcome) -> Iterator[str]:
-    """Only where it was told to accept something; else it says the same as the verdict."""
-    if not outcome.baseline.file and not outcome.settings.accept_untested:
+    """Only where it was told to accept something, or a pack has a say; else it says the same as the verdict."""
+    told = bool(outcome.baseline.file) or outcome.settings.accept_untested
+    if not told and outcome.gate.exit_code == outcome.verdict.exit_code:
         return
     yield f"gate:    {'passed' if outcome.gate.passed else 'FAILED'} (exit code {int(outcome.gate.exit_code)})"
     for reason in outcome.gate.reasons:

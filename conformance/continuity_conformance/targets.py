@@ -1,30 +1,37 @@
 """Targets by name or URL: what `--target` means.
 
-A plugin registers a class under the entry-point group `continuity.targets`; its `profile()` says how the target is started and what it offers.
+A plugin registers a class under the entry-point group `continuity.targets`; its `profile()` installs what is missing, and says how the target is started
+and what it offers. `NAME==VERSION` asks for one of the versions that it knows.
 """
 
-from importlib.metadata import entry_points
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, Protocol
 from urllib.parse import urlsplit
 
-from continuity_conformance.errors import UsageError
+from continuity_conformance.discovery import Plugin, plugins
+from continuity_conformance.environments import Say
+from continuity_conformance.errors import ContinuityError, UsageError
 from continuity_conformance.profile import Profile, load_profile
 from continuity_spec.errors import suggestion
 
-GROUP: Final = "continuity.targets"
 BUNDLED: Final = "reference"
 
 
 class TargetPlugin(Protocol):
     """What a plugin provides: a target that the kit starts by itself."""
 
-    def profile(self) -> Profile:
-        """The profile of a target that is about to be started."""
+    @property
+    def versions(self) -> Sequence[str]:
+        """The versions that `NAME==VERSION` can ask for, the newest last. None: the target has only the one that is there."""
+
+    def profile(self, version: str, say: Say) -> Profile:
+        """The profile of a target that is about to be started, installed if need be. `version` is one of `versions`, or empty where there are none."""
 
 
 def target_names() -> list[str]:
-    return sorted(point.name for point in entry_points(group=GROUP))
+    return sorted({plugin.name for plugin in plugins("target")})
 
 
 def resolve(target: str | None, profile: Path | Profile | None) -> tuple[Profile, str]:
@@ -48,15 +55,50 @@ def _named(name: str, profile: Path | None) -> Profile:
             where=str(profile),
             do="Give a URL with --target, or add `process:`.",
         )
-    points = {point.name: point for point in entry_points(group=GROUP)}
-    if name not in points:
-        hint = suggestion(name, points) or f"Known names: {', '.join(sorted(points))}."
+    name, equals, version = (part.strip() for part in name.partition("=="))
+    return _profile(_plugin(name), version, asked=bool(equals))
+
+
+def _plugin(name: str) -> Plugin:
+    found = [plugin for plugin in plugins("target") if plugin.name == name]
+    if not found:
+        hint = suggestion(name, target_names())
         raise UsageError(
             f'There is no target "{name}".',
             do=f"{hint} A running server is given by its URL: http://127.0.0.1:8000".strip(),
         )
-    plugin: TargetPlugin = points[name].load()()
-    return plugin.profile()
+    if found[1:]:
+        raise found[1].error(f"its name is taken by the {found[0].title}.", "Uninstall one of the two.")
+    return found[0]
+
+
+def _profile(plugin: Plugin, version: str, *, asked: bool) -> Profile:
+    made: TargetPlugin = plugin.made()  # type: ignore[assignment] # it is somebody else's; what it is not shows below
+    try:
+        known = list(made.versions)
+        if asked:
+            _must_be_known(plugin.name, version, known)
+        profile = made.profile(version or (known[-1] if known else ""), say)
+    except ContinuityError:
+        raise
+    except Exception as trouble:  # whatever a stranger's plugin does is told in one line
+        raise plugin.error(f"it failed: {type(trouble).__name__}: {trouble}.") from trouble
+    if not isinstance(profile, Profile):
+        raise plugin.error(f"its profile() gives a {type(profile).__name__}.", "It has to give a Profile.")
+    return profile
+
+
+def _must_be_known(name: str, version: str, known: Sequence[str]) -> None:
+    if version in known:
+        return
+    do = f"Known versions: {', '.join(known)}." if known else f"Give the name alone: {name}"
+    raise UsageError(f'The target {name} has no version "{version}".', where=f"{name}=={version}", do=do)
+
+
+def say(line: str) -> None:
+    """Tell what goes on before a run, beside what it writes."""
+    sys.stderr.write(f"continuity: {line}\n")
+    sys.stderr.flush()
 
 
 def _must_be_http(url: str) -> None:

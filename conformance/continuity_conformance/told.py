@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
 
 from continuity_conformance.discretion import strings
 from continuity_conformance.failure import Unmet, Untested
@@ -161,7 +160,7 @@ async def valid(dialogue: Dialogue, exchange: Exchange, _: Any) -> None:
     fields: dict[str, list[str]] = {}
     for name, value in found.headers:
         fields.setdefault(name.lower(), []).append(value)
-    path = exchange.request.path.removeprefix(urlsplit(dialogue.stage.server.url).path)
+    path = dialogue.stage.server.document_path(exchange.request.path)
     problems = dialogue.stage.contract.problems(
         exchange.request.method, path, found.status, found.content_type, fields, found.body, found.events
     )

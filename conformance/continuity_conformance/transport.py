@@ -10,11 +10,12 @@ import io
 import json
 import re
 import socket
+import ssl
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Self
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import aiohttp
 from multidict import CIMultiDict
@@ -23,6 +24,7 @@ from yarl import URL
 _BODY_AT_MOST: Final = 4 * 1024 * 1024
 _PIECE: Final = 256 * 1024
 _KEPT_AT_MOST: Final = 64 * 1024
+_TIMED_OUT: Final = "no complete answer"
 _FAILED_IN_STREAM: Final = 500
 _CONTROL_CHARACTERS = re.compile(r"[\x00-\x1f\x7f]")
 USER_AGENT: Final = "session-continuity-conformance/1.0"
@@ -33,7 +35,7 @@ class Request:
     """A request as it is sent. Header fields are pairs, so that one may be sent twice. A body of bytes goes as it is, any other as JSON.
 
     `made_of`: texts, and how often each comes, that make up a body which is too long to show; `key_as`: what stands in the field of the key, which is `{key}`
-    there (`curl.py`).
+    there, and `key_in` that field (`curl.py`).
     """
 
     method: str
@@ -43,6 +45,7 @@ class Request:
     hang_up: bool = False
     made_of: tuple[tuple[str, int], ...] = ()
     key_as: str = ""
+    key_in: str = "Authorization"
 
     @property
     def path(self) -> str:
@@ -87,6 +90,10 @@ class Answer:
         return [value for field, value in self.headers if field.lower() == name.lower()]
 
     @property
+    def timed_out(self) -> bool:
+        return self.error.startswith(_TIMED_OUT)
+
+    @property
     def content_type(self) -> str:
         return next(iter(self.fields("content-type")), "").partition(";")[0].strip().lower()
 
@@ -112,13 +119,14 @@ class Answer:
 class Transport:
     """Sends requests over one pool of connections."""
 
-    def __init__(self, turn_seconds: float) -> None:
+    def __init__(self, turn_seconds: float, trusted: ssl.SSLContext | None = None) -> None:
         self._seconds = turn_seconds
+        self._trusted = trusted or ssl.create_default_context()
         self._session: aiohttp.ClientSession | None = None
         self.sent = 0
 
     async def __aenter__(self) -> Self:
-        connector = aiohttp.TCPConnector(limit=0, force_close=False)
+        connector = aiohttp.TCPConnector(limit=0, force_close=False, ssl=self._trusted)
         self._session = aiohttp.ClientSession(connector=connector, timeout=aiohttp.ClientTimeout(total=None))
         return self
 
@@ -135,9 +143,9 @@ class Transport:
     async def _within_deadline(self, request: Request) -> Answer:
         try:
             async with asyncio.timeout(self._seconds):
-                return await (_send_raw(request, self._seconds) if request.needs_raw_socket else self._send(request))
+                return await (self._send_raw(request) if request.needs_raw_socket else self._send(request))
         except TimeoutError:
-            return Answer(error=f"no complete answer in {self._seconds:g} s")
+            return Answer(error=f"{_TIMED_OUT} in {self._seconds:g} s")
         except (aiohttp.ClientError, OSError, http.client.HTTPException, ValueError) as trouble:
             return Answer(error=f"connection lost: {_in_words(trouble)}")
 
@@ -154,6 +162,9 @@ class Transport:
             skip_auto_headers=("Content-Type",),
         ) as response:
             return await _read(response, hang_up=request.hang_up)
+
+    async def _send_raw(self, request: Request) -> Answer:
+        return await asyncio.to_thread(_exchange_raw, request, self._seconds, self._trusted)
 
 
 def _in_pieces(data: bytes | None) -> bytes | io.BytesIO | None:
@@ -205,29 +216,36 @@ def _in_words(trouble: Exception) -> str:
     return str(trouble) or type(trouble).__name__
 
 
-async def _send_raw(request: Request, seconds: float) -> Answer:
-    return await asyncio.to_thread(_exchange_raw, request, seconds)
-
-
-def _exchange_raw(request: Request, seconds: float) -> Answer:
-    """Send the exact bytes over a plain socket."""
+def _exchange_raw(request: Request, seconds: float, trusted: ssl.SSLContext) -> Answer:
+    """Send the exact bytes over a socket of our own."""
     address = urlsplit(request.url)
     body = request.data or b""
-    host = address.hostname or ""
     fields = [
-        ("Host", address.netloc),
+        ("Host", address.netloc.rpartition("@")[2]),
         *request.fields.items(),
         ("Content-Length", str(len(body))),
         ("Connection", "close"),
     ]
     resource = f"{address.path}?{address.query}" if address.query else address.path
     lines = [f"{request.method} {resource} HTTP/1.1", *(f"{name}: {value}" for name, value in fields)]
-    with socket.create_connection((host, address.port or 80), timeout=seconds) as connection:
+    with _connection(address, seconds, trusted) as connection:
         connection.sendall("\r\n".join([*lines, "", ""]).encode("utf-8", "surrogateescape") + body)
         response = http.client.HTTPResponse(connection, method=request.method)
         response.begin()
         head = Answer(status=response.status, headers=tuple(response.getheaders()))
         return _decoded(head, response.read(_BODY_AT_MOST), head.content_type == "text/event-stream", "")
+
+
+def _connection(address: SplitResult, seconds: float, trusted: ssl.SSLContext) -> socket.socket:
+    host, secure = address.hostname or "", address.scheme == "https"
+    connection = socket.create_connection((host, address.port or (443 if secure else 80)), timeout=seconds)
+    if not secure:
+        return connection
+    try:
+        return trusted.wrap_socket(connection, server_hostname=host)
+    except BaseException:
+        connection.close()
+        raise
 
 
 def dig(value: object, *path: str | int) -> object:

@@ -53,11 +53,22 @@ class Result:
     failure: str = ""
     evidence: tuple[Evidence, ...] = field(default=(), repr=False)
     manual: bool = False
+    pack: str = ""
+    """The pack that the requirement comes from; empty for the release's own."""
 
 
 def undecided(requirement: Requirement, verdict: Verdict, reason: str) -> Result:
     """Make a result that no scenario stands behind."""
-    return Result(requirement.id, requirement.area, requirement.level, requirement.text, verdict, 0.0, reason)
+    return Result(
+        requirement.id,
+        requirement.area,
+        requirement.level,
+        requirement.text,
+        verdict,
+        0.0,
+        reason,
+        pack=requirement.pack,
+    )
 
 
 def by_review(requirement: Requirement) -> Result:

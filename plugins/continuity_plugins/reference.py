@@ -5,7 +5,7 @@ import secrets
 import sys
 from collections.abc import Mapping
 
-from continuity_conformance.profile import Limits, Process, Profile, ToolCall
+from continuity_conformance.plugin import Limits, Process, Profile, Say, ToolCall
 
 ORIGIN = "http://continuity.test"
 _RESPONSES = 40
@@ -17,9 +17,14 @@ _ENVIRONMENT = {"SSL_CERT_FILE": os.devnull, "SSL_CERT_DIR": os.devnull}
 
 
 class ReferenceTarget:
-    """`--target reference`, and what `continuity check` tests without a target. `CONTINUITY_REFERENCE` adds arguments of `continuity serve`."""
+    """The bundled server, with every control and two keys.
 
-    def profile(self) -> Profile:
+    It is what `continuity check` tests without a target. `CONTINUITY_REFERENCE` adds arguments of `continuity serve`.
+    """
+
+    versions: tuple[str, ...] = ()
+
+    def profile(self, version: str, say: Say) -> Profile:  # noqa: ARG002 - there is one, and it is installed
         return reference_profile(tuple(os.environ.get("CONTINUITY_REFERENCE", "").split()))
 
 

@@ -45,6 +45,7 @@ def _row(requirement: Requirement, spec: Spec) -> dict[str, object]:
         "refuted_by": list(requirement.refuted_by),
         "releases": [release.name for release in spec.releases.values() if requirement.id in release.ids],
         "place": str(requirement.place),
+        "pack": requirement.pack or None,
     }
 
 

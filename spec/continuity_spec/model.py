@@ -146,6 +146,8 @@ class Requirement:
     manual: str | None
     refuted_by: tuple[str, ...]
     place: Place
+    pack: str = ""
+    """The pack that it comes from; empty for the spec's own."""
 
     @property
     def how(self) -> str:

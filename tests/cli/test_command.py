@@ -38,12 +38,14 @@ def test_help_names_every_command_and_the_exit_codes():
     assert shown.returncode == 0
     assert all(
         f"\n    {name} " in shown.stdout
-        for name in ("check", "run", "fuzz", "baseline", "spec", "serve", "model", "defects")
+        for name in ("check", "doctor", "run", "fuzz", "baseline", "plugins", "spec", "serve", "model", "defects")
     )
     assert "3 target unreachable" in shown.stdout
 
 
-@pytest.mark.parametrize("command", ["check", "run", "fuzz", "baseline", "spec", "model", "defects"])
+@pytest.mark.parametrize(
+    "command", ["check", "doctor", "run", "fuzz", "baseline", "plugins", "spec", "model", "defects"]
+)
 def test_every_command_has_help(command: str):
     assert continuity(command, "--help").returncode == 0
 

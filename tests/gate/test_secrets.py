@@ -110,6 +110,12 @@ def test_every_form_of_a_secret_is_hidden(secret: str):
     assert [form for form in forms(secret) if form in redactor.text(f"<{form}>")] == []
 
 
+def test_what_is_almost_a_key_is_hidden_too():
+    redactor = redactor_of(Profile("mine", principals={"alice": "Key-of-alice-17"}))
+
+    assert redactor.text("Bearer Key-of-alice-1, kEY-OF-ALICE-17, Key-of-alice-17x") == "Bearer ***, ***, ***x"
+
+
 def test_what_is_cut_is_cut_after_it_was_redacted():
     body = "x" * (BODY_KEPT - 3) + "a-secret-key" + "y" * 100
 

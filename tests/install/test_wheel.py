@@ -7,9 +7,11 @@ import sys
 import venv
 from pathlib import Path
 
+import house
 import pytest
 
 ROOT = Path(__file__).parents[2]
+PIP = ("-m", "pip", "--disable-pip-version-check", "-q")
 
 
 def run(*command, cwd, check=True):
@@ -24,10 +26,9 @@ def run(*command, cwd, check=True):
 def installed(tmp_path_factory):
     """The bin folder of a fresh environment with only the wheel and what it depends on."""
     folder = tmp_path_factory.mktemp("installed")
-    pip = ("-m", "pip", "--disable-pip-version-check", "-q")
-    run(sys.executable, *pip, "wheel", "--no-deps", "--wheel-dir", folder, ROOT, cwd=folder)
+    run(sys.executable, *PIP, "wheel", "--no-deps", "--wheel-dir", folder, ROOT, cwd=folder)
     venv.create(folder / "env", with_pip=True)
-    run(folder / "env/bin/python", *pip, "install", "--no-compile", *folder.glob("*.whl"), cwd=folder)
+    run(folder / "env/bin/python", *PIP, "install", "--no-compile", *folder.glob("*.whl"), cwd=folder)
     return folder / "env/bin"
 
 
@@ -76,3 +77,51 @@ def test_the_matrix_comes_along(installed, tmp_path):
     done = run(installed / "continuity", "defects", "--matrix", "--json", cwd=tmp_path)
 
     assert "HISTORY-02" in json.loads(done.stdout)["history-doubles"]
+
+
+# A package of somebody else's in the same environment, with a target and a pack.
+
+
+@pytest.fixture(scope="module")
+def with_house(installed, tmp_path_factory):
+    """Built and installed as its users would; taken away again, so that the tests above find what they expect."""
+    folder = tmp_path_factory.mktemp("house")
+    run(installed / "python", *PIP, "install", "--no-deps", house.written(folder), cwd=folder)
+    yield installed
+    run(installed / "python", *PIP, "uninstall", "--yes", "house-rules", cwd=folder)
+
+
+def test_a_strangers_plugins_are_listed_with_their_package(with_house, tmp_path):
+    told = " ".join(run(with_house / "continuity", "plugins", cwd=tmp_path).stdout.split())
+
+    assert "house target The gateway of the house, with a version on every answer. from house-rules 2.1" in told
+    assert "house pack Rules of the house" in told
+    assert "house_rules.pack:HousePack" in told
+
+
+def test_a_strangers_target_is_checked_by_a_strangers_pack(with_house, tmp_path):
+    done = run(
+        with_house / "continuity", "check", "house", "--area", "HOUSE", "--accept-untested", cwd=tmp_path, check=False
+    )
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"\nHOUSE +3 +0 +0 +0\n", done.stdout)
+    assert "pack house conformant" in " ".join(done.stdout.split())
+
+
+def test_one_requirement_of_a_strangers_pack_is_run(with_house, tmp_path):
+    done = run(with_house / "continuity", "run", "HOUSE-01", "HOUSE-02", "--target", "house", cwd=tmp_path)
+
+    assert "HOUSE-01 (MUST): pass" in done.stdout
+    assert "HOUSE-02 (SHOULD): pass" in done.stdout
+
+
+def test_pytest_knows_both(with_house, tmp_path):
+    done = run(
+        with_house / "pytest", "--target", "house", "-v", "HOUSE", "ECHO-01", "ECHO-02", cwd=tmp_path, check=False
+    )
+
+    assert done.returncode == 5, done.stdout + done.stderr
+    assert "house.yaml::HOUSE-03 PASSED" in done.stdout
+    assert "echo.yaml::ECHO-02 PASSED" in done.stdout
+    assert list(tmp_path.iterdir()) == []

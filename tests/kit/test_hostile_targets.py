@@ -12,6 +12,7 @@ from plausible import MEMORIES
 from continuity_conformance.errors import UnreachableError, UsageError
 from continuity_conformance.profile import Limits, Process, Profile
 from continuity_conformance.run import Run, reach
+from continuity_conformance.site import HttpControl
 from continuity_conformance.verdicts import Verdict
 from continuity_spec import load
 
@@ -68,10 +69,10 @@ def verdicts_on(name: str) -> dict[str, Verdict]:
     if name in MEMORIES:
         # A thousand ids are a thousand turns: too many for those that remember each of them.
         limits = Limits(parallel=32, turn_seconds=20, responses=40, ids=1000 if name == "stateless" else 20)
-        evict = {"evict": "DELETE /v1/responses/{response}"}
+        evict = {"evict": HttpControl("DELETE /v1/responses/{response}")}
         return verdicts(
             None,
-            Profile(name, principals=KEYS, limits=limits, process=plausible_process(name), http_controls=evict),
+            Profile(name, principals=KEYS, limits=limits, process=plausible_process(name), controls=evict),
         )
     profile = Profile(name, principals=KEYS, limits=Limits(parallel=64, turn_seconds=1))
     if name in STARTED:

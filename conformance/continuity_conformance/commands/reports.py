@@ -4,6 +4,8 @@ import argparse
 import sys
 from pathlib import Path
 
+from continuity_conformance.commands.terminal import complain
+
 
 def report_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("results", type=Path, metavar="results.json")
@@ -33,6 +35,7 @@ def checklist(options: argparse.Namespace) -> int:
         made = checklist.from_report(model.read(options.results))
     else:
         release = newest()
+        complain(release.packs.broken)
         made = checklist.from_spec(release.requirements, release.name)
     sys.stdout.write(checklist.as_html(made) if options.format == "html" else checklist.as_markdown(made))
     return 0

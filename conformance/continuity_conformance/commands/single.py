@@ -8,6 +8,7 @@ from pathlib import Path
 
 from continuity_conformance.commands.budget import add_budget_arguments, budget_of
 from continuity_conformance.commands.target import add_profile
+from continuity_conformance.commands.terminal import complain
 from continuity_conformance.verdicts import Result, run_verdict
 from continuity_spec import Level, Requirement, load_requirements
 
@@ -44,7 +45,9 @@ def _wanted(words: Sequence[str]) -> list[Requirement]:
     from continuity_conformance.selection import one_each, select  # noqa: PLC0415
 
     files = [word for word in words if Path(word).is_file()]
-    requirements = newest().requirements
+    release = newest()
+    complain(release.packs.broken)
+    requirements = release.requirements
     named = select([word for word in words if word not in files], requirements)
     from_files = [each for file in files for each in load_requirements(Path(file))]
     return one_each([*(each for each in requirements if each.id in named), *from_files])

@@ -5,8 +5,9 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from continuity_conformance.commands.terminal import say, say_json, width
+from continuity_conformance.commands.terminal import complain, say, say_json, width
 from continuity_conformance.defects import defects
+from continuity_conformance.packs import Packs, installed, whole_spec
 from continuity_spec import Requirement, listing, load
 from continuity_spec.loader import BUNDLED
 from continuity_spec.picture import ink_for
@@ -29,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     which.add_argument("--scenario", metavar="NAME", help="draw this scenario instead of the first")
     show.set_defaults(action=_show)
     lint = actions.add_parser("lint", help="check requirement files: form, words, names, English")
-    lint.add_argument("files", nargs="*", type=Path, metavar="FILE", help="default: the spec's own")
+    lint.add_argument("files", nargs="*", type=Path, metavar="FILE", help="default: the spec's own, and those of packs")
     lint.set_defaults(action=_lint)
 
 
@@ -39,7 +40,8 @@ def spec(options: argparse.Namespace) -> int:
 
 
 def _list(options: argparse.Namespace) -> int:
-    whole = load()
+    complain(installed().broken)
+    whole = whole_spec()
     if options.json:
         say_json(listing.as_rows(whole))
     else:
@@ -48,7 +50,8 @@ def _list(options: argparse.Namespace) -> int:
 
 
 def _show(options: argparse.Namespace) -> int:
-    whole = load()
+    complain(installed().broken)
+    whole = whole_spec()
     wanted = [whole.requirement(identity.upper()) for identity in options.ids]
     drawn = [(requirement, choose(requirement, options.scenario, every=options.all)) for requirement in wanted]
     screen = Screen(
@@ -74,11 +77,13 @@ def _lint(options: argparse.Namespace) -> int:
     from continuity_conformance.checks import CHECKS  # noqa: PLC0415 - the other actions need no HTTP
 
     bundled = () if options.files else load().requirements
-    problems = listing.lint(options.files or sorted((BUNDLED / "requirements").glob("*.yaml")))
+    packs = Packs() if options.files else installed()
+    problems = listing.lint(options.files or [*sorted((BUNDLED / "requirements").glob("*.yaml")), *packs.files])
     problems += [
         f'{entry.place}: there is no check "{entry.check}". Known checks: {", ".join(sorted(CHECKS))}'
         for entry in bundled
         if entry.check is not None and entry.check not in CHECKS
     ]
+    problems += [str(error) for error in packs.broken]
     say("\n".join(problems) or "nothing to report")
     return 1 if problems else 0

@@ -3,6 +3,7 @@
 import json
 import shutil
 import sys
+from collections.abc import Iterable
 from typing import Final
 
 _PLAINER: Final = str.maketrans({"·": "-"})
@@ -17,6 +18,12 @@ def say(text: str) -> None:
     encoding = sys.stdout.encoding
     plainer = text if _universal() else text.translate(_PLAINER)
     sys.stdout.write(f"{plainer}\n".encode(encoding, "backslashreplace").decode(encoding))
+
+
+def complain(troubles: Iterable[Exception]) -> None:
+    """A line for each thing that is wrong and stops nobody."""
+    for trouble in troubles:
+        sys.stderr.write(f"continuity: {trouble}\n")
 
 
 def say_json(data: object) -> None:

@@ -20,11 +20,16 @@ def reach_of(stage: Stage, *, loses: bool = False, others: bool = False, restart
     abilities = set(target.offers & _OFFERED)
     if loses:
         abilities |= {"lose"} | (controls & {"evict"})
-    if loses and "compression" in target.offers and "compress" in controls and target.observed == "probe":
+    if loses and "compress" in controls and rotates(stage) and stage.controls.filling is None:
         abilities.add("compress")
     if restarts:
         abilities.add("restart")
     return Reach(target.options, frozenset(abilities), (ALICE, "bob") if others else (ALICE,))
+
+
+def rotates(stage: Stage) -> bool:
+    """Whether compressions belong to what can happen in a sequence, and would be seen."""
+    return "compression" in stage.target.offers and stage.target.observed == "probe"
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,7 @@ class Wire:
         principal: str = "alice",
     ) -> Request:
         fields = (*self.key_fields(principal), *headers)
-        return Request(method, f"{self.url}{path}", fields, body)
+        return Request(method, f"{self.url}{self.target.profile.path(path)}", fields, body)
 
     def send(self, request: Request) -> Answer:
         if self._cut.is_set():
@@ -71,7 +71,7 @@ class Wire:
             headers.setdefault(name.lower(), []).append(value)
         return self._stage.contract.problems(
             request.method,
-            request.path,
+            self._stage.server.document_path(request.path),
             answer.status,
             answer.content_type,
             headers,

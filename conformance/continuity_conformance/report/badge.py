@@ -27,7 +27,7 @@ _PAD: Final = 6
 
 
 def message(report: Report) -> str:
-    numbers = total(report.results).counts
+    numbers = total(result for result in report.results if not result.pack).counts
     shown = [Verdict.PASS, *([Verdict.FAIL] if numbers[Verdict.FAIL] else [])]
     shown += [Verdict.NOT_TESTED] if report.verdict is RunVerdict.INCOMPLETE else []
     told = ", ".join(f"{numbers[verdict]} {HEADS[verdict]}" for verdict in shown)

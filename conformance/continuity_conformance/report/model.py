@@ -250,6 +250,7 @@ def _result(data: _Data) -> Result:
         failure=next((each.failure for each in evidence if each.failure), ""),
         evidence=evidence,
         manual=data["manual"],
+        pack=data.get("pack") or "",
     )
 
 

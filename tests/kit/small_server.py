@@ -1,0 +1,46 @@
+"""A server of a few lines that a test starts through the kit: it tells its environment, is slow at its first turn, and takes its time to end."""
+
+import argparse
+import json
+import os
+import signal
+import sys
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+parser = argparse.ArgumentParser()
+parser.add_argument("port", type=int)
+parser.add_argument("--first-turn", type=float, default=0.0)
+parser.add_argument("--refuses", action="store_true")
+parser.add_argument("--deaf", action="store_true")
+options = parser.parse_args()
+turns = []
+
+
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self._answer({"env": dict(os.environ), "turns": len(turns), "here": sorted(map(str, Path().rglob("*.txt")))})
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        time.sleep(0.0 if turns else options.first_turn)
+        turns.append(self.headers.get("Authorization"))
+        self._answer({"error": "no model"} if options.refuses else {}, 503 if options.refuses else 200)
+
+    def _answer(self, body: object, status: int = 200) -> None:
+        data = json.dumps(body).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+if options.deaf:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+else:
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+ThreadingHTTPServer(("127.0.0.1", options.port), Handler).serve_forever()

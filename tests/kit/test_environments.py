@@ -1,0 +1,144 @@
+"""Environments of targets: installed once, whole or not at all, and with the installer's own words where it fails."""
+
+import shutil
+import subprocess
+import sys
+import threading
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from continuity_conformance.environments import npm_environment, python_environment
+from continuity_conformance.errors import KitError, UsageError
+
+METADATA = "Metadata-Version: 2.1\nName: tiny-thing\nVersion: 1.0\n"
+WHEEL = "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def wheel(tmp_path: Path) -> str:
+    """A package that needs nothing: no index is asked."""
+    path = tmp_path / "tiny_thing-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("tiny_thing.py", "VALUE = 42\n")
+        archive.writestr("tiny_thing-1.0.dist-info/METADATA", METADATA)
+        archive.writestr("tiny_thing-1.0.dist-info/WHEEL", WHEEL)
+        archive.writestr("tiny_thing-1.0.dist-info/RECORD", "")
+    return str(path)
+
+
+def value_in(folder: Path) -> str:
+    command = [str(folder / "bin" / "python"), "-c", "import tiny_thing; print(tiny_thing.VALUE)"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def test_it_is_installed_once_and_says_so(wheel: str, cache: Path):
+    said: list[str] = []
+
+    folder = python_environment("tiny", [wheel], said.append)
+    told = list(said)
+    again = python_environment("tiny", [wheel], said.append)
+
+    assert value_in(folder) == "42"
+    assert folder == again
+    assert folder.is_relative_to(cache / "session-continuity" / "targets")
+    assert told[0].startswith(f"installs {wheel} in {folder}")
+    assert told[-1].startswith("installed")
+    assert said == told
+
+
+def test_what_holds_other_things_has_another_folder(wheel: str, tmp_path: Path):
+    other = tmp_path / "other" / Path(wheel).name
+    other.parent.mkdir()
+    shutil.copy(wheel, other)
+
+    assert python_environment("tiny", [wheel], print) != python_environment("tiny", [str(other)], print)
+
+
+def test_a_half_made_one_is_made_anew(wheel: str):
+    folder = python_environment("tiny", [wheel], print)
+    (folder / "continuity-finished").unlink()
+    shutil.rmtree(folder / "lib")
+
+    assert value_in(python_environment("tiny", [wheel], print)) == "42"
+
+
+def test_two_at_once_install_it_once(wheel: str):
+    said: list[str] = []
+    threads = [threading.Thread(target=python_environment, args=("tiny", [wheel], said.append)) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert sum(line.startswith("installed ") for line in said) == 1
+
+
+def test_a_failure_is_told_with_the_installers_last_words(tmp_path: Path):
+    with pytest.raises(KitError, match="cannot be installed: python ended with code 1") as caught:
+        python_environment("tiny", [str(tmp_path / "nowhere.whl")], print)
+
+    assert "nowhere.whl" in caught.value.do
+
+
+def test_an_installer_that_is_interrupted_leaves_nothing_that_is_used(tmp_path: Path, cache: Path):
+    """The installer ends with the kit, and the folder has no mark."""
+    slow = tmp_path / "slow.py"
+    slow.write_text("import sys, time\nprint('begun', flush=True)\ntime.sleep(60)\n")
+    slow_python = tmp_path / "python"
+    slow_python.write_text(f"#!/bin/sh\nexec {sys.executable} {slow}\n")
+    slow_python.chmod(0o755)
+    script = (
+        "from continuity_conformance.environments import python_environment\n"
+        f"python_environment('tiny', ['x'], lambda line: print(line, flush=True), python={str(slow_python)!r})\n"
+    )
+    command = [sys.executable, "-c", script]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as kit:
+        assert kit.stdout is not None
+        kit.stdout.readline()
+        said = kit.stdout.readline()
+        kit.send_signal(2)
+        kit.wait(10)
+
+    assert "begun" in said
+    assert not list(cache.rglob("continuity-finished"))
+    assert not [process for process in Path("/proc").glob("[0-9]*") if str(slow) in _command(process)]
+
+
+def _command(process: Path) -> str:
+    try:
+        return (process / "cmdline").read_text()
+    except OSError:
+        return ""
+
+
+def test_a_cache_that_cannot_be_written_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+
+    with pytest.raises(KitError, match="XDG_CACHE_HOME"):
+        python_environment("tiny", ["x"], print)
+
+
+def test_without_npm_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("PATH", "/nowhere")
+
+    with pytest.raises(UsageError, match="there is no command npm"):
+        npm_environment("tiny", ["x"], print)
+
+
+def test_npm_packages_go_into_a_folder_of_their_own(tmp_path: Path):
+    package = tmp_path / "tiny-npm"
+    package.mkdir()
+    (package / "package.json").write_text('{"name": "tiny-npm", "version": "1.0.0"}')
+
+    folder = npm_environment("tiny", [str(package)], print, arguments=["--offline", "--install-links"])
+
+    assert (folder / "node_modules" / "tiny-npm" / "package.json").exists()

@@ -1,0 +1,73 @@
+"""Compression by filling the context, on the bundled server without its control API."""
+
+from dataclasses import replace
+
+import pytest
+
+from continuity_conformance.plugin import Filling, Profile
+from continuity_conformance.run import Run
+from continuity_conformance.verdicts import Result, Verdict
+from continuity_plugins.reference import reference_profile
+from continuity_spec import load
+
+ENOUGH = Filling(turns=4, characters=3200)
+
+
+def profile_of(*arguments: str, filling: Filling = ENOUGH, compaction: str = "rotate") -> Profile:
+    profile = reference_profile(("--context=3000", *arguments), {"compaction": compaction})
+    assert profile.process is not None
+    start = tuple(word for word in profile.process.start if not word.startswith("--controls"))
+    return replace(profile, process=replace(profile.process, start=start), token="", filling=filling)
+
+
+def results(profile: Profile, *ids: str) -> dict[str, Result]:
+    requirements = [each for each in load().requirements if each.id in ids]
+    run = Run(None, profile, requirements)
+    try:
+        run.open()
+        return {each.id: run.result(each.id) for each in requirements}
+    finally:
+        run.close()
+
+
+def test_every_way_to_name_a_session_is_filled():
+    """By header, derived, by slug, by a chain of responses; plain and streamed; several times; failing; with the real client."""
+    ids = ("COMPRESS-01", "COMPRESS-02", "COMPRESS-04", "COMPRESS-08", "COMPRESS-12", "COMPRESS-13", "COMPRESS-16")
+
+    verdicts = {id_: result.verdict for id_, result in results(profile_of(), *ids).items()}
+
+    assert verdicts == dict.fromkeys(ids, Verdict.PASS)
+
+
+def test_what_is_compressed_in_place_is_filled_too():
+    result = results(profile_of(compaction="in-place"), "COMPRESS-14")["COMPRESS-14"]
+
+    assert result.verdict is Verdict.PASS
+
+
+@pytest.mark.parametrize(
+    ("defect", "id_"),
+    [
+        ("rotation-answers-old-id", "COMPRESS-01"),
+        ("stale-parent-reads-old-history", "COMPRESS-02"),
+        ("failed-compression-loses-history", "COMPRESS-12"),
+        ("derived-child-every-turn", "COMPRESS-13"),
+    ],
+)
+def test_a_defect_is_found_by_filling_too(defect: str, id_: str):
+    assert results(profile_of(f"--defect={defect}"), id_)[id_].verdict is Verdict.FAIL
+
+
+def test_too_little_is_not_tested():
+    result = results(profile_of(filling=Filling(2, 500)), "COMPRESS-02")["COMPRESS-02"]
+
+    assert result.verdict is Verdict.NOT_TESTED
+    assert "the target did not compress" in result.reason
+
+
+def test_too_much_is_not_tested():
+    """A filler that compresses already says nothing about the turn that was to be tested."""
+    result = results(profile_of(filling=Filling(9, 3200)), "COMPRESS-02")["COMPRESS-02"]
+
+    assert result.verdict is Verdict.NOT_TESTED
+    assert "compressed in filler" in result.reason

@@ -1,0 +1,193 @@
+"""Targets of plugins: versions, controls in Python, sessions elsewhere, and mistakes of whoever wrote or named one."""
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import pytest
+
+from continuity_conformance import discovery, plugin, targets
+from continuity_conformance.errors import KitError, UsageError
+from continuity_conformance.plugin import HttpControl, Process, Profile, Say, Site, Untested
+from continuity_conformance.profile import Filling, load_profile
+from continuity_conformance.run import Run
+from continuity_conformance.verdicts import Result, Verdict
+from continuity_plugins.reference import reference_profile
+from continuity_spec import SpecError, load
+
+GROUP = discovery.GROUPS["target"]
+
+
+class Versioned:
+    versions: Sequence[str] = ("1.0", "1.1")
+
+    def profile(self, version: str, say: Say) -> Profile:
+        say(f"got {version}")
+        return Profile(f"versioned {version}", process=Process(("true",)))
+
+
+class Broken:
+    versions: Sequence[str] = ()
+
+    def profile(self, version: str, say: Say) -> Profile:
+        raise ZeroDivisionError(version + say.__name__)
+
+
+@pytest.fixture(autouse=True)
+def points(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = [EntryPoint(each.__name__.lower(), f"{__name__}:{each.__name__}", GROUP) for each in (Versioned, Broken)]
+    missing = EntryPoint("missing", "nowhere_at_all:Target", GROUP)
+    monkeypatch.setattr(discovery, "entry_points", lambda **_: [*made, missing])
+
+
+@pytest.mark.parametrize(
+    ("target", "version"), [("versioned==1.0", "1.0"), ("versioned", "1.1"), ("versioned == 1.1", "1.1")]
+)
+def test_a_version_is_asked_for_by_name(target: str, version: str, capsys: pytest.CaptureFixture[str]):
+    profile, url = targets.resolve(target, None)
+
+    assert (profile.name, url) == (f"versioned {version}", "")
+    assert capsys.readouterr().err == f"continuity: got {version}\n"
+
+
+@pytest.mark.parametrize("target", ["versioned==2.0", "versioned==", "versioned==1.0==", "versioned===1.0"])
+def test_an_unknown_version_is_answered_with_the_known_ones(target: str):
+    with pytest.raises(UsageError, match=r"has no version .* Known versions: 1\.0, 1\.1\."):
+        targets.resolve(target, None)
+
+
+def test_a_target_without_versions_says_so():
+    with pytest.raises(UsageError, match="The target broken has no version"):
+        targets.resolve("broken==1", None)
+
+
+def test_a_plugin_that_fails_is_told_in_one_line():
+    with pytest.raises(
+        KitError, match=r"target broken \(a package without a name\): it failed: ZeroDivisionError: say"
+    ):
+        targets.resolve("broken", None)
+
+
+def test_a_plugin_that_cannot_be_imported_is_told_in_one_line():
+    with pytest.raises(KitError, match=r"target missing .*: it cannot be loaded: ModuleNotFoundError"):
+        targets.resolve("missing", None)
+
+
+def test_the_public_module_has_what_it_names():
+    assert sorted(plugin.__all__) == plugin.__all__
+    assert all(hasattr(plugin, name) for name in plugin.__all__)
+
+
+# Controls
+
+
+async def evict(site: Site, params: Mapping[str, object]) -> None:
+    with closing(sqlite3.connect(site.file("continuity.db"), timeout=10)) as database, database:
+        database.execute("DELETE FROM responses WHERE response_id = ?", [params["response_id"]])
+
+
+async def does_not_work(site: Site, params: Mapping[str, object]) -> None:
+    raise Untested(f"{site.file('none.db')}{params}")
+
+
+async def has_a_bug(_: Site, params: Mapping[str, object]) -> None:
+    raise KeyError(params["response_id"])
+
+
+async def believes_itself(_: Site, __: Mapping[str, object]) -> None:
+    """Do nothing, and say that all is well."""
+
+
+def slug_03(control: plugin.Control) -> Result:
+    profile = reference_profile()
+    assert profile.process is not None
+    start = tuple(word for word in profile.process.start if not word.startswith("--controls"))
+    given = replace(
+        profile, process=replace(profile.process, start=start), token="", controls={"evict": control}, offers=None
+    )
+    requirement = next(each for each in load().requirements if each.id == "SLUG-03")
+    run = Run(None, given, [requirement])
+    try:
+        run.open()
+        return run.result("SLUG-03")
+    finally:
+        run.close()
+
+
+def test_a_control_of_a_plugin_works_on_the_targets_files():
+    assert slug_03(evict).verdict is Verdict.PASS
+
+
+@pytest.mark.parametrize(
+    ("control", "reason"),
+    [
+        (does_not_work, "the control evict did not work: the target has no file none.db"),
+        (has_a_bug, "the control evict did not work: KeyError"),
+        (believes_itself, "the target still has the response that was evicted"),
+        (HttpControl("POST /test/evict/{response}"), "the control evict did not work: 404"),
+    ],
+)
+def test_a_control_that_does_not_work_is_not_tested(control: plugin.Control, reason: str):
+    result = slug_03(control)
+
+    assert result.verdict is Verdict.NOT_TESTED
+    assert reason in result.reason
+
+
+# What a profile says
+
+
+def written(folder: Path, text: str) -> Profile:
+    path = folder / "profile.yaml"
+    path.write_text(text)
+    return load_profile(path)
+
+
+def test_a_profile_has_all_of_it(tmp_path: Path):
+    profile = written(
+        tmp_path,
+        "sessions: /api/sessions\n"
+        "controls: {compress: {turns: 4, characters: 3000}, evict: {http: 'DELETE /x/{response}'}}\n"
+        "process: {start: [x], files: {a/config.yaml: 'port: {port}'}, isolated: true, warm_up: 60, stop_seconds: 3}\n",
+    )
+
+    assert profile.filling == Filling(4, 3000)
+    assert profile.controls == {"evict": HttpControl("DELETE /x/{response}")}
+    assert profile.process == Process(
+        ("x",), files={"a/config.yaml": "port: {port}"}, isolated=True, warm_up=60, stop_seconds=3
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "controls: {compress: {turns: 4}}\n",
+        "controls: {compress: {http: POST /x, turns: 4, characters: 3000}}\n",
+        "controls: {compress: {turns: 0, characters: 3000}}\n",
+        "controls: {evict: {turns: 4, characters: 3000}}\n",
+        "process: {start: [x], files: {../config.yaml: x}}\n",
+        "process: {start: [x], files: {/etc/config.yaml: x}}\n",
+        "process: {start: [x], warm_up: 0}\n",
+        "sessions: sessions\n",
+    ],
+)
+def test_a_mistake_in_a_profile_is_told(tmp_path: Path, text: str):
+    with pytest.raises(SpecError):
+        written(tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    ("path", "where"),
+    [
+        ("/v1/sessions", "/api/sessions"),
+        ("/v1/sessions?limit=2", "/api/sessions?limit=2"),
+        ("/v1/sessions/a/messages", "/api/sessions/a/messages"),
+        ("/v1/sessions-of-another-kind", "/v1/sessions-of-another-kind"),
+        ("/v1/responses/a", "/v1/responses/a"),
+    ],
+)
+def test_sessions_may_be_elsewhere(path: str, where: str):
+    assert Profile("x", sessions="/api/sessions").path(path) == where

@@ -1,0 +1,101 @@
+"""A target that the kit starts: its files, its environment, its first turn, its end."""
+
+import asyncio
+import json
+import os
+import sys
+import time
+import urllib.request
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from continuity_conformance.errors import NotStartedError
+from continuity_conformance.profile import Process, Profile
+from continuity_conformance.servers import start_server
+
+SERVER = (sys.executable, str(Path(__file__).with_name("small_server.py")), "{port}")
+
+
+@asynccontextmanager
+async def started(*arguments: str, **process: object):
+    profile = Profile("small", principals={"alice": "key-of-alice"}, process=Process((*SERVER, *arguments), **process))
+    server = await start_server(profile, "http://127.0.0.1:1/v1")
+    try:
+        yield server
+    finally:
+        await server.stop()
+
+
+def told(server) -> dict:
+    with urllib.request.urlopen(f"{server.url}/health") as answer:
+        return json.load(answer)
+
+
+async def what_it_tells(*arguments: str, **process: object) -> dict:
+    async with started(*arguments, **process) as server:
+        return await asyncio.to_thread(told, server)
+
+
+def test_files_are_there_before_the_first_start_with_everything_filled_in():
+    async def play() -> tuple[str, list[str], str]:
+        files = {"a.txt": "{port} {probe}", "inner/b.txt": "{folder}"}
+        async with started(files=files) as server:
+            assert server.started is not None
+            text = server.started.file("{folder}/a.txt").read_text()
+            server.started.file("{folder}/a.txt").write_text("its own")
+            await server.started.restart()
+            there = (await asyncio.to_thread(told, server))["here"]
+            return text, there, server.started.file("{folder}/a.txt").read_text()
+
+    text, there, later = asyncio.run(play())
+
+    assert text.endswith(" http://127.0.0.1:1/v1")
+    assert there == ["a.txt", "inner/b.txt"]
+    assert later == "its own"
+
+
+def test_an_isolated_target_gets_nothing_of_the_user(monkeypatch: pytest.MonkeyPatch):
+    for name in ("HTTPS_PROXY", "OPENAI_API_KEY", "XDG_CONFIG_HOME", "HOME"):
+        monkeypatch.setenv(name, "the-users")
+
+    env = asyncio.run(what_it_tells(isolated=True, env={"OWN": "{folder}/x"}))["env"]
+
+    assert "the-users" not in env.values()
+    assert env["PATH"] == os.environ["PATH"]
+    assert env["OWN"] == f"{env['HOME']}/x"
+    assert env["TMPDIR"].startswith(env["HOME"])
+    assert env["HTTPS_PROXY"] == env["http_proxy"] == "http://127.0.0.1:9"
+
+
+def test_any_other_target_gets_the_users_environment(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("MINE", "the-users")
+
+    assert asyncio.run(what_it_tells())["env"]["MINE"] == "the-users"
+
+
+def test_a_target_is_ready_after_its_first_turn():
+    began = time.monotonic()
+
+    turns = asyncio.run(what_it_tells("--first-turn=1", warm_up=10.0))["turns"]
+
+    assert turns == 1
+    assert time.monotonic() - began > 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"), [(("--first-turn=5",), "no answer in 0.5 s"), (("--refuses",), "503")]
+)
+def test_a_first_turn_that_does_not_come_back_is_told(arguments: tuple[str, ...], reason: str):
+    with pytest.raises(NotStartedError, match=f"first turn did not succeed: {reason}"):
+        asyncio.run(what_it_tells(*arguments, warm_up=0.5))
+
+
+def test_a_target_that_does_not_end_in_its_time_is_killed():
+    async def play() -> float:
+        async with started("--deaf", stop_seconds=0.5):
+            began = time.monotonic()
+        return time.monotonic() - began
+
+    assert 0.4 < asyncio.run(play()) < 5
