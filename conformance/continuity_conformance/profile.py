@@ -43,6 +43,7 @@ class Limits:
     responses: int = 0  # how many the target's cache holds; 0: not known
     body: int = 0  # how many bytes of a request the target takes; 0: not known
     ids: int = 1000  # how many minted ids it is asked for
+    examples: int = 0  # how many generated examples, where nobody asks for a number; 0: as many as of any target
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +109,8 @@ class Profile:
     filling: Filling | None = None
     sessions: str = DEFAULT_SESSIONS
     """The path of its sessions, where the target has them elsewhere than the contract says."""
+    session_field: str = ""
+    """The field of the answer that a session stands in, where it is not the answer itself."""
     probe: str = ""
     origin: str = DEFAULT_ORIGIN
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -154,7 +157,8 @@ def load_profile(path: Path) -> Profile:
             if isinstance(how, Mapping) and "http" in how
         },
         filling=_filling(controls.get("compress", {})),
-        sessions=data.get("sessions", DEFAULT_SESSIONS),
+        sessions=data.get("sessions", {}).get("path", DEFAULT_SESSIONS),
+        session_field=data.get("sessions", {}).get("field", ""),
         legacy=data.get("legacy", ""),
         probe=data.get("probe", ""),
         origin=data.get("origin", DEFAULT_ORIGIN),

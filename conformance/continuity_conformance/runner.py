@@ -19,7 +19,7 @@ from continuity_conformance.controls import Controls
 from continuity_conformance.dialogue import Dialogue
 from continuity_conformance.errors import ContinuityError
 from continuity_conformance.failure import Untested
-from continuity_conformance.fuzz.budget import Budget
+from continuity_conformance.fuzz.budget import DEFAULT_EXAMPLES, Budget
 from continuity_conformance.outcome import Played, Scene, fewest, outcome, result
 from continuity_conformance.pool import Pool
 from continuity_conformance.probe import Probe, listening
@@ -47,7 +47,7 @@ class Runner:
     def __init__(
         self, profile: Profile, url: str, target_name: str, redactor: Redactor, budget: Budget | None = None
     ) -> None:
-        self._budget = budget or Budget()
+        self._budget = (budget or Budget()).within(profile.limits.examples)
         self._profile = profile
         self._url = url
         self._target_name = target_name
@@ -183,6 +183,10 @@ class Runner:
     ) -> Evidence:
         dialogue = Dialogue(stage, example)
         budget = self._budget if requirement.check in SEEDED else None
+        if budget is not None and budget.lowered:
+            dialogue.untested.append(
+                f"only {budget.examples} of {DEFAULT_EXAMPLES} examples were tried (limits.examples), which can refute and not prove"
+            )
         scene = Scene(
             requirement, scenario.name, str(example.get("description", "")), self._target_name, self._redactor, budget
         )
@@ -202,12 +206,15 @@ class Runner:
 
     def _stage(self, server: Server, like: Stage | None = None, shared: SharedRestarts | None = None) -> Stage:
         target = like.target if like else assumed(self._profile)
+        limits = self._profile.limits
+        # Scenarios that share restarts all play at once: each must be in it before the server is restarted.
+        transport = self._transport.at_most(max(limits.parallel, limits.at_once)) if shared else self._transport
         controls = Controls(server, self._transport, has_api=target.has_api, shared=shared)
         contract = Contract(target.header, told=target.options["tells"] != "nothing")
         return Stage(
             target,
             server,
-            self._transport,
+            transport,
             controls,
             self._observer,
             contract,
