@@ -9,6 +9,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+KEYS = {"ALICES_KEY": "key-of-alice-0123456789", "BOBS_KEY": "key-of-bob-0123456789"}
+"""What the servers that want a key take, by the names of environment variables."""
+
 
 class Page(BaseHTTPRequestHandler):
     """A web page, whatever is asked."""

@@ -10,9 +10,8 @@ import urllib.request
 from dataclasses import replace
 
 import pytest
-from conftest import KEYS
 from running import CONTINUITY
-from small_servers import Failing, Moved, Page, Shy, Stuck, greeting_port, http_server, silent_port
+from small_servers import KEYS, Failing, Moved, Page, Shy, Stuck, greeting_port, http_server, silent_port
 
 from continuity_conformance.applicability import Prospect
 from continuity_conformance.cli import main
