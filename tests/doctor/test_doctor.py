@@ -279,13 +279,16 @@ def test_a_profile_that_is_there_is_not_written_over(tmp_path):
 def test_what_is_written_can_be_read(name, plain, tmp_path, monkeypatch):
     monkeypatch.setenv("A_KEY", "x")
     patient = looked_at_once(plain)
-    profile = replace(patient.profile, name=name, options={"tells": "nothing"}, sessions="/api/sessions")
+    profile = replace(
+        patient.profile, name=name, options={"tells": "nothing"}, sessions="/api/sessions", session_field="session"
+    )
     given = starter.Given({"alice": "$A_KEY"}, {"X-Tenant": "north: 1"})
     path = tmp_path / "my.yaml"
     starter.write(path, starter.text(replace(patient.findings, declared=False), profile, given, path))
     read = load_profile(path)
 
-    assert (read.name, read.options, read.sessions) == (name, {"tells": "nothing"}, "/api/sessions")
+    assert (read.name, read.options) == (name, {"tells": "nothing"})
+    assert (read.sessions, read.session_field) == ("/api/sessions", "session")
     assert (read.principals, read.headers) == ({"alice": "x"}, {"X-Tenant": "north: 1"})
     assert read.offers == patient.findings.target.offers
 

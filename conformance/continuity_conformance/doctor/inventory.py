@@ -92,8 +92,9 @@ async def _has(stage: Stage, offer: str) -> bool:
 
 
 async def _has_sessions(patient: Patient, stage: Stage) -> bool:
-    for path in dict.fromkeys((patient.profile.sessions, *SESSIONS)):
-        profile = replace(patient.profile, sessions=path)
+    own = (patient.profile.sessions, patient.profile.session_field)
+    for path, field in dict.fromkeys((own, *SESSIONS.items())):
+        profile = replace(patient.profile, sessions=path, session_field=field)
         stage.target = replace(stage.target, profile=profile)
         if await _has(stage, "sessions"):
             patient.profile = profile
