@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import pytest
 from running import CONTINUITY
-from small_servers import KEYS, Failing, Moved, Page, Shy, Stuck, greeting_port, http_server, silent_port
+from small_servers import KEYS, Elsewhere, Failing, Moved, Page, Shy, Stuck, greeting_port, http_server, silent_port
 
 from continuity_conformance.applicability import Prospect
 from continuity_conformance.cli import main
@@ -232,6 +232,17 @@ def test_a_header_that_nobody_announced_is_found(tmp_path):
     assert "streaming" in said(patient.findings, Topic.OFFERS).partition("not: ")[2]
     assert "LEFT BEHIND" in said(patient.findings, Topic.CLEANED)
     assert all(left.startswith("session ") for left in patient.findings.left)
+
+
+def test_sessions_that_are_elsewhere_are_found_and_deleted():
+    with http_server(Elsewhere) as url:
+        patient = looked_at(url)
+
+    assert (patient.profile.sessions, patient.profile.session_field) == ("/api/sessions", "session")
+    assert "sessions" in patient.findings.target.offers
+    assert patient.findings.left == []
+    assert f"deleted again: {len(Elsewhere.deleted)} sessions" in said(patient.findings, Topic.CLEANED)
+    assert len(set(Elsewhere.deleted)) >= 3
 
 
 def test_a_model_alone_keeps_nothing():

@@ -55,7 +55,8 @@ async def offers(patient: Patient, dialogue: Dialogue, told: object) -> None:
         findings.declared, how = True, "as its capabilities say"
     else:
         how = "as tried"
-        stage.target = replace(stage.target, offers=await _tried(patient, dialogue))
+        found = await _tried(patient, dialogue)
+        stage.target = replace(stage.target, offers=found)
     has = stage.target.offers
     patient.say(Topic.OFFERS, f"{', '.join(['chat', *sorted(has)])} ({how})")
     if lacking := [offer for offer in _ASKED if offer not in has]:
