@@ -109,6 +109,8 @@ class Profile:
     filling: Filling | None = None
     sessions: str = DEFAULT_SESSIONS
     """The path of its sessions, where the target has them elsewhere than the contract says."""
+    session_field: str = ""
+    """The field of the answer that a session stands in, where it is not the answer itself."""
     probe: str = ""
     origin: str = DEFAULT_ORIGIN
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -155,7 +157,8 @@ def load_profile(path: Path) -> Profile:
             if isinstance(how, Mapping) and "http" in how
         },
         filling=_filling(controls.get("compress", {})),
-        sessions=data.get("sessions", DEFAULT_SESSIONS),
+        sessions=data.get("sessions", {}).get("path", DEFAULT_SESSIONS),
+        session_field=data.get("sessions", {}).get("field", ""),
         legacy=data.get("legacy", ""),
         probe=data.get("probe", ""),
         origin=data.get("origin", DEFAULT_ORIGIN),

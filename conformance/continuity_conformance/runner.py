@@ -206,12 +206,15 @@ class Runner:
 
     def _stage(self, server: Server, like: Stage | None = None, shared: SharedRestarts | None = None) -> Stage:
         target = like.target if like else assumed(self._profile)
+        limits = self._profile.limits
+        # Scenarios that share restarts all play at once: each must be in it before the server is restarted.
+        transport = self._transport.at_most(max(limits.parallel, limits.at_once)) if shared else self._transport
         controls = Controls(server, self._transport, has_api=target.has_api, shared=shared)
         contract = Contract(target.header, told=target.options["tells"] != "nothing")
         return Stage(
             target,
             server,
-            self._transport,
+            transport,
             controls,
             self._observer,
             contract,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from continuity_conformance.plugin import Filling, Limits, Process, Profile, Say, ToolCall, python_environment
-from continuity_plugins.hermes_controls import evicting, fault, fork, link
+from continuity_plugins.hermes_controls import evicting, fault, fill, fork, link
 
 VERSIONS: Final = (
     "0.13.0",
@@ -121,12 +121,14 @@ def hermes_profile(release: Release, say: Say, *, rotates: bool) -> Profile:
         legacy="{folder}/home/response_store.db",
         controls={
             "evict": evicting(slugs=release.drops_slugs),
+            "fill": fill,
             "link": link,
             "fault": fault,
             **({"fork": fork} if release.has_sessions else {}),
         },
         filling=Filling(3, 20_000) if release.counts_output else Filling(3, 100_000),
         sessions="/api/sessions",
+        session_field="session",
         summary="You are a summarization agent",
         writes=ToolCall("write_file", '{"path": "{name}", "content": "{content}"}'),
         reads=ToolCall("read_file", '{"path": "{name}"}'),

@@ -1,6 +1,7 @@
 """What can be made to happen to a Hermes gateway through its files: it reads its databases anew in every turn, so that they can be changed beside it."""
 
 import asyncio
+import secrets
 import sqlite3
 import time
 from collections.abc import Mapping, Sequence
@@ -24,6 +25,13 @@ def evicting(*, slugs: bool) -> Control:
         await _write(site.file(_RESPONSES), [(f"DELETE FROM {table} WHERE response_id = ?", gone) for table in tables])  # noqa: S608
 
     return evict
+
+
+async def fill(site: Site, params: Mapping[str, object]) -> None:
+    """So many responses that were used just now, so that the next ones make the gateway evict. Each real one would be a whole turn."""
+    row = "INSERT INTO responses (response_id, data, accessed_at) VALUES (?, '{}', ?)"
+    names = [f"resp_continuity_{secrets.token_hex(8)}" for _ in range(int(str(params["responses"])))]
+    await _write(site.file(_RESPONSES), [(row, [name, time.time()]) for name in names])
 
 
 async def fork(site: Site, params: Mapping[str, object]) -> None:

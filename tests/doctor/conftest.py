@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import pytest
 from running import CONTINUITY, serving
+from small_servers import KEYS
 
 HERE = Path(__file__).parent
-KEYS = {"ALICES_KEY": "key-of-alice-0123456789", "BOBS_KEY": "key-of-bob-0123456789"}
 Command = Callable[..., subprocess.CompletedProcess[str]]
 
 

@@ -8,6 +8,10 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import ClassVar
+
+KEYS = {"ALICES_KEY": "key-of-alice-0123456789", "BOBS_KEY": "key-of-bob-0123456789"}
+"""What the servers that want a key take, by the names of environment variables."""
 
 
 class Page(BaseHTTPRequestHandler):
@@ -48,6 +52,25 @@ class Shy(Page):
         body = {"id": f"chatcmpl-{uuid.uuid4().hex}", "object": "chat.completion", "choices": [choice]}
         session = self.headers.get("X-My-Session", "minted-1")
         return self.reply(200, "application/json", json.dumps(body).encode(), X_My_Session=session)
+
+
+class Elsewhere(Shy):
+    """Sessions under another path, each in a field of the answer, that can be deleted."""
+
+    deleted: ClassVar[list[str]] = []
+
+    def do_GET(self) -> None:
+        path, _, session = self.path.rpartition("/")
+        if path != "/api/sessions":
+            return self.answer()
+        return self.reply(200, "application/json", json.dumps({"session": {"id": session}}).encode())
+
+    def do_DELETE(self) -> None:
+        path, _, session = self.path.rpartition("/")
+        if path != "/api/sessions":
+            return self.answer()
+        self.deleted.append(session)
+        return self.reply(200, "application/json", b'{"deleted": true}')
 
 
 class Moved(Page):

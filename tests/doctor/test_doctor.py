@@ -10,9 +10,8 @@ import urllib.request
 from dataclasses import replace
 
 import pytest
-from conftest import KEYS
 from running import CONTINUITY
-from small_servers import Failing, Moved, Page, Shy, Stuck, greeting_port, http_server, silent_port
+from small_servers import KEYS, Elsewhere, Failing, Moved, Page, Shy, Stuck, greeting_port, http_server, silent_port
 
 from continuity_conformance.applicability import Prospect
 from continuity_conformance.cli import main
@@ -235,6 +234,17 @@ def test_a_header_that_nobody_announced_is_found(tmp_path):
     assert all(left.startswith("session ") for left in patient.findings.left)
 
 
+def test_sessions_that_are_elsewhere_are_found_and_deleted():
+    with http_server(Elsewhere) as url:
+        patient = looked_at(url)
+
+    assert (patient.profile.sessions, patient.profile.session_field) == ("/api/sessions", "session")
+    assert "sessions" in patient.findings.target.offers
+    assert patient.findings.left == []
+    assert f"deleted again: {len(Elsewhere.deleted)} sessions" in said(patient.findings, Topic.CLEANED)
+    assert len(set(Elsewhere.deleted)) >= 3
+
+
 def test_a_model_alone_keeps_nothing():
     with subprocess.Popen([CONTINUITY, "model"], stdout=subprocess.PIPE, text=True) as model:
         url = re.search(r"http://[0-9.:]+", model.stdout.readline())[0]
@@ -280,13 +290,16 @@ def test_a_profile_that_is_there_is_not_written_over(tmp_path):
 def test_what_is_written_can_be_read(name, plain, tmp_path, monkeypatch):
     monkeypatch.setenv("A_KEY", "x")
     patient = looked_at_once(plain)
-    profile = replace(patient.profile, name=name, options={"tells": "nothing"}, sessions="/api/sessions")
+    profile = replace(
+        patient.profile, name=name, options={"tells": "nothing"}, sessions="/api/sessions", session_field="session"
+    )
     given = starter.Given({"alice": "$A_KEY"}, {"X-Tenant": "north: 1"})
     path = tmp_path / "my.yaml"
     starter.write(path, starter.text(replace(patient.findings, declared=False), profile, given, path))
     read = load_profile(path)
 
-    assert (read.name, read.options, read.sessions) == (name, {"tells": "nothing"}, "/api/sessions")
+    assert (read.name, read.options) == (name, {"tells": "nothing"})
+    assert (read.sessions, read.session_field) == ("/api/sessions", "session")
     assert (read.principals, read.headers) == ({"alice": "x"}, {"X-Tenant": "north: 1"})
     assert read.offers == patient.findings.target.offers
 

@@ -1,6 +1,6 @@
 """Clean-up: what the doctor's requests made is taken away again where the target lets it, and named where not."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote
@@ -9,8 +9,8 @@ from continuity_conformance.calibration import ask
 from continuity_conformance.stage import Stage
 from continuity_conformance.transport import Answer, Request, dig
 
-SESSIONS: Final = ("/v1/sessions", "/api/sessions")
-"""Where servers have their sessions."""
+SESSIONS: Final[Mapping[str, str]] = {"/v1/sessions": "", "/api/sessions": "session"}
+"""Where servers have their sessions, and the field of the answer that one stands in."""
 _GONE: Final = frozenset({404, 410})
 
 
@@ -48,7 +48,8 @@ async def _deleted(stage: Stage, made: Made, paths: Sequence[str]) -> tuple[str,
     answer = None
     for path in paths:
         answer = await ask(stage, "DELETE", f"{path}/{quote(made.id, safe='')}")
-        if answer.accepted or _was_never_there(stage, made, answer):
+        own = path in {"/v1/responses", stage.target.profile.sessions}
+        if answer.accepted or (own and _was_never_there(stage, made, answer)):
             return path, answer
     return "", answer
 

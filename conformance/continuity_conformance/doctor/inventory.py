@@ -55,7 +55,8 @@ async def offers(patient: Patient, dialogue: Dialogue, told: object) -> None:
         findings.declared, how = True, "as its capabilities say"
     else:
         how = "as tried"
-        stage.target = replace(stage.target, offers=await _tried(patient, dialogue))
+        found = await _tried(patient, dialogue)
+        stage.target = replace(stage.target, offers=found)
     has = stage.target.offers
     patient.say(Topic.OFFERS, f"{', '.join(['chat', *sorted(has)])} ({how})")
     if lacking := [offer for offer in _ASKED if offer not in has]:
@@ -92,8 +93,9 @@ async def _has(stage: Stage, offer: str) -> bool:
 
 
 async def _has_sessions(patient: Patient, stage: Stage) -> bool:
-    for path in dict.fromkeys((patient.profile.sessions, *SESSIONS)):
-        profile = replace(patient.profile, sessions=path)
+    own = (patient.profile.sessions, patient.profile.session_field)
+    for path, field in dict.fromkeys((own, *SESSIONS.items())):
+        profile = replace(patient.profile, sessions=path, session_field=field)
         stage.target = replace(stage.target, profile=profile)
         if await _has(stage, "sessions"):
             patient.profile = profile

@@ -91,7 +91,8 @@ def _claims(findings: Findings, profile: Profile) -> Iterator[str]:
     else:
         yield f"offers: [{', '.join(sorted(target.offers))}]"
     if profile.sessions != DEFAULT_SESSIONS:
-        yield f"sessions: {_scalar(profile.sessions)}"
+        field = f", field: {_scalar(profile.session_field)}" if profile.session_field else ""
+        yield f"sessions: {{path: {_scalar(profile.sessions)}{field}}}"
     if not findings.declared and not profile.principals:
         yield "# single_user: true  # it asks for no key: is it for one person, who alone can reach it?"
 
