@@ -43,6 +43,7 @@ class Limits:
     responses: int = 0  # how many the target's cache holds; 0: not known
     body: int = 0  # how many bytes of a request the target takes; 0: not known
     ids: int = 1000  # how many minted ids it is asked for
+    servers: int = 1  # how many processes of the target calm scenarios are spread over, where the kit starts it
     examples: int = 0  # how many generated examples, where nobody asks for a number; 0: as many as of any target
 
 

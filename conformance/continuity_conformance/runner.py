@@ -29,6 +29,7 @@ from continuity_conformance.redaction import Redactor
 from continuity_conformance.remote_probe import RemoteProbe
 from continuity_conformance.restarts import SharedRestarts, can_share
 from continuity_conformance.servers import Server, start_server
+from continuity_conformance.spread import Spread
 from continuity_conformance.stage import Observer, Stage
 from continuity_conformance.tls import trust
 from continuity_conformance.transport import Transport
@@ -56,7 +57,6 @@ class Runner:
         self._labels: dict[str, str] = {}
         self.decided: dict[str, Result] = {}
         self._played: list[Played] = []
-        self._calm = asyncio.Semaphore(profile.limits.parallel)
         self._alone = asyncio.Lock()
         self._starting = asyncio.Lock()
         self._restarts = SharedRestarts(self._restart)
@@ -64,6 +64,7 @@ class Runner:
         self._pool = Pool(lambda: self._server(alone=True), _DISTURBED_AT_ONCE) if profile.process else None
         self._redactor = redactor
         self.stage: Stage
+        self._spread: Spread
 
     async def open(self) -> None:
         """Start what must be started, reach the target, calibrate."""
@@ -83,6 +84,10 @@ class Runner:
         await must_answer(server.url, self._profile.ca)
         dialogue = await calibrate(self.stage)
         self.stage = self._stage(server, self.stage)
+        limits = self._profile.limits
+        self._spread = Spread(
+            self.stage, self._another, limits.servers if self._profile.process else 1, limits.parallel
+        )
         # Two turns that whoever echoes a header can answer prove nothing, unless a model that we know was asked.
         proves = not dialogue.untested and self.stage.target.observed != "nothing"
         verdict = Verdict.PASS if proves else Verdict.NOT_TESTED
@@ -140,8 +145,8 @@ class Runner:
     async def _play_calm(
         self, requirement: Requirement, scenario: Scenario, example: Mapping[str, Any], play: Play
     ) -> Evidence:
-        async with self._calm:
-            return await self._play(requirement, scenario, example, play, self.stage)
+        async with self._spread.lease(first=requirement.check is not None) as stage:
+            return await self._play(requirement, scenario, example, play, stage)
 
     async def _disturb(
         self,
@@ -198,6 +203,9 @@ class Runner:
         return evidence
 
     # Servers
+
+    async def _another(self) -> Stage:
+        return self._stage(await self._server(), self.stage)
 
     async def _server(self, *, alone: bool = False) -> Server:
         server = await start_server(self._profile, self._probe_url, alone=alone)

@@ -29,7 +29,7 @@ _ORIGIN: Final = "http://continuity.test"
 _KEPT_RESPONSES: Final = 100
 """Fixed in the gateway: the least recently used goes first."""
 _LIMITS: Final = Limits(
-    parallel=4, at_once=10, turn_seconds=60, responses=_KEPT_RESPONSES, body=10_000_000, ids=40, examples=2
+    parallel=4, at_once=10, turn_seconds=60, responses=_KEPT_RESPONSES, body=10_000_000, ids=40, servers=2, examples=2
 )
 """A turn takes a fifth of a second of one core, and a gateway uses no more than one. More than 10 at once it refuses by default (429)."""
 _CONTEXT: Final = 131_072
