@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -46,8 +46,13 @@ def python_environment(name: str, requirements: Sequence[str], say: Say, *, pyth
     return _installed(name, what, requirements, steps, say)
 
 
-def npm_environment(name: str, packages: Sequence[str], say: Say, *, arguments: Sequence[str] = ()) -> Path:
-    """The folder that these npm packages are installed under (`node_modules/.bin` has their commands)."""
+def npm_environment(
+    name: str, packages: Sequence[str], say: Say, *, arguments: Sequence[str] = (), node: Path | None = None
+) -> Path:
+    """The folder that these npm packages are installed under (`node_modules/.bin` has their commands).
+
+    `node` is the folder of the node that their own scripts are run by, where it is not the one on PATH.
+    """
     if shutil.which("npm") is None:
         raise UsageError(f"{name} needs Node and npm, and there is no command npm.", do="Install Node, and run again.")
 
@@ -55,11 +60,17 @@ def npm_environment(name: str, packages: Sequence[str], say: Say, *, arguments: 
         own = ["--no-audit", "--no-fund", "--loglevel", "http", "--prefix", str(folder), *arguments]
         yield ["npm", "install", *own, *packages]
 
-    return _installed(name, [*packages, *arguments], packages, steps, say)
+    return _installed(name, [*packages, *arguments], packages, steps, say, first_on_path=node)
 
 
 def _installed(
-    name: str, key: Sequence[str], what: Sequence[str], steps: Callable[[Path], Iterator[list[str]]], say: Say
+    name: str,
+    key: Sequence[str],
+    what: Sequence[str],
+    steps: Callable[[Path], Iterator[list[str]]],
+    say: Say,
+    *,
+    first_on_path: Path | None = None,
 ) -> Path:
     digest = hashlib.sha256(json.dumps(list(key)).encode()).hexdigest()[:12]
     folder = user_cache() / "targets" / f"{name}-{digest}"
@@ -67,27 +78,37 @@ def _installed(
         return folder
     with _locked(folder, name, say):
         if not (folder / _FINISHED).exists():  # whoever held the lock before may have finished it
-            _install(folder, ", ".join(what), steps, say)
+            _install(folder, ", ".join(what), steps, say, _with_path(first_on_path))
     return folder
 
 
-def _install(folder: Path, what: str, steps: Callable[[Path], Iterator[list[str]]], say: Say) -> None:
+def _with_path(first: Path | None) -> dict[str, str]:
+    path = os.environ.get("PATH", os.defpath)
+    return {**os.environ, "PATH": f"{first}{os.pathsep}{path}" if first else path}
+
+
+def _install(
+    folder: Path, what: str, steps: Callable[[Path], Iterator[list[str]]], say: Say, env: Mapping[str, str]
+) -> None:
     say(f"installs {what} in {folder}: once, and it may take minutes")
     began = time.monotonic()
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     for command in steps(folder):
-        _run(command, folder, what, began, say)
+        _run(command, folder, what, began, say, env)
     (folder / _FINISHED).write_text(f"{what}\n", encoding="utf-8")
     say(f"installed {what} in {time.monotonic() - began:.0f} s")
 
 
-def _run(command: Sequence[str], folder: Path, what: str, began: float, say: Say) -> None:
+def _run(
+    command: Sequence[str], folder: Path, what: str, began: float, say: Say, env: Mapping[str, str]
+) -> None:
     """Run one step of an installation. It ends with the kit, whatever ends that."""
     last: deque[str] = deque(maxlen=_LAST_LINES)
     with subprocess.Popen(  # noqa: S603 - a command that a plugin names, and no shell
         command,
         cwd=folder,
+        env=env,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -16,14 +16,26 @@ if TYPE_CHECKING:
     from continuity_conformance.stage import Exchange
 
 
+_SHOWN_BY_THE_MODEL: Final = frozenset({"sees", "recalls"})
+
+
 async def session(dialogue: Dialogue, exchange: Exchange, wanted: Any) -> None:
     try:
         told = told_session(dialogue, exchange)
     except Untested:
-        if dialogue.names.known(wanted) is None:
-            dialogue.names.could_not_capture(wanted)
-        raise
+        lost = dialogue.names.known(wanted) is not None or dialogue.names.could_not_capture(wanted, "session")
+        if lost and not _shown_otherwise(exchange, wanted):
+            raise
+        return
     _must_be(dialogue, exchange, wanted, "session", told)
+
+
+def _shown_otherwise(exchange: Exchange, wanted: object) -> bool:
+    """Where the target tells nothing: which session a turn was in is what its request named, and what its model saw of that session.
+
+    That an id is told, and which, is asked by entries with `when: {tells: header}`.
+    """
+    return exchange.step.params.get("session") == wanted or not _SHOWN_BY_THE_MODEL.isdisjoint(exchange.step.expect)
 
 
 def told_session(dialogue: Dialogue, exchange: Exchange) -> str:
