@@ -23,6 +23,10 @@ def _hindrances(stage: Stage, scenario: Scenario) -> Iterator[tuple[Verdict, str
             yield Verdict.NOT_APPLICABLE, f"the target's option {option} is {declared}, not {' or '.join(values)}"
     if missing := sorted(scenario.needs - target.offers - {"tenants"}):
         yield Verdict.NOT_APPLICABLE, f"the target does not offer {', '.join(missing)}"
+    if target.options["tells"] == "nothing" and scenario.goes_on_in_a_told_session:
+        yield Verdict.NOT_APPLICABLE, "the target does not tell the session that the client would go on in"
+    if target.profile.slugs == "none" and scenario.uses_slugs:
+        yield Verdict.NOT_APPLICABLE, "the target takes no slugs (`conversation`)"
     if "tenants" in scenario.needs and target.single_user:
         yield Verdict.NOT_APPLICABLE, "the target is for a single user"
     if scenario.principals & _WITHOUT_A_KEY and not target.profile.principals:

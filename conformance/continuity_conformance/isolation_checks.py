@@ -9,7 +9,7 @@ from typing import Final
 from continuity_conformance.answers import read
 from continuity_conformance.dialogue import Dialogue
 from continuity_conformance.entropy import random_bits
-from continuity_conformance.failure import Unmet, Untested
+from continuity_conformance.failure import Inapplicable, Unmet, Untested
 from continuity_conformance.interventions import made_step
 from continuity_conformance.keyless import without_a_key
 from continuity_conformance.operations import Operation, locked, optional_paths
@@ -172,6 +172,8 @@ def _minting_verb(dialogue: Dialogue) -> str:
         return "respond"
     if target.options["derivation"] != "none":
         raise Untested("the target mints no id that a client sees: it has no responses, and derives its sessions")
+    if target.options["tells"] == "nothing":
+        raise Inapplicable("the target mints no id that a client sees: it has no responses, and tells no session")
     return "chat"
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from continuity_conformance.errors import UsageError
 from continuity_conformance.site import Control, HttpControl
@@ -31,6 +31,10 @@ DEFAULT_OPTIONS: Final[Mapping[str, str]] = MappingProxyType(
 )
 
 
+Slugs = Literal["named", "made", "none"]
+"""How a target takes `conversation`: any text that the client names, only what POST /v1/conversations made, or not at all."""
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """What the target is asked to bear."""
@@ -41,6 +45,7 @@ class Limits:
     responses: int = 0  # how many the target's cache holds; 0: not known
     body: int = 0  # how many bytes of a request the target takes; 0: not known
     ids: int = 1000  # how many minted ids it is asked for
+    servers: int = 2  # how many processes play disturbing scenarios at a time, each alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +99,7 @@ class Profile:
     header: str = ""
     body: str = ""
     model: str = "default"
+    slugs: Slugs = "named"
     principals: Mapping[str, str] = field(default_factory=dict, repr=False)
     options: Mapping[str, str] = field(default_factory=dict)
     offers: frozenset[str] | None = None
@@ -136,6 +142,7 @@ def load_profile(path: Path) -> Profile:
         header=data.get("header", ""),
         body=data.get("body", ""),
         model=data.get("model", "default"),
+        slugs=data.get("slugs", "named"),
         principals={name: _from_environment(key, path) for name, key in data.get("principals", {}).items()},
         options=data.get("options", {}),
         offers=frozenset(data["offers"]) if "offers" in data else None,
