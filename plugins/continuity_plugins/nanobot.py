@@ -42,9 +42,9 @@ class NanobotTarget:
             model="probe",
             principals={"alice": _KEY},
             options={"derivation": "none", "compaction": "in-place", "tells": "nothing"},
-            offers=frozenset({"streaming"}),
+            offers=frozenset({"streaming", "compression"}),
             single_user=True,
-            limits=Limits(parallel=8, at_once=8, turn_seconds=30, ids=50),
+            limits=Limits(parallel=8, at_once=8, turn_seconds=30, body=20 * 1024 * 1024),
             process=Process(
                 (str(home / "bin" / "nanobot"), *start, "--workspace", "{folder}/workspace"),
                 seconds=90,

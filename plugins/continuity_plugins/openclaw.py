@@ -71,9 +71,10 @@ class OpenClawTarget:
             slugs="none",
             principals={"alice": _KEY},
             options={"derivation": "none", "compaction": "in-place", "environment": "none", "tells": "nothing"},
-            offers=frozenset({"responses", "streaming"}),
+            offers=frozenset({"responses", "streaming", "compression"}),
             single_user=True,
             limits=Limits(parallel=4, at_once=4, turn_seconds=100, responses=500, ids=30, servers=1),
+            summary="You are a context summarization assistant",
             process=Process(
                 start,
                 ready="/healthz",
