@@ -15,8 +15,9 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -34,6 +35,20 @@ _SHOWN: Final = 100
 _CREDENTIALS: Final = re.compile(r"//[^/@\s]+@")
 
 
+@dataclass(frozen=True, slots=True)
+class _Recipe:
+    """What is installed, in the words that people are told, and the commands that do it in a folder."""
+
+    what: str
+    steps: Callable[[Path], Iterator[list[str]]]
+    first_on_path: Path | None = None
+
+    @property
+    def environment(self) -> dict[str, str]:
+        path = os.environ.get("PATH", os.defpath)
+        return {**os.environ, "PATH": f"{self.first_on_path}{os.pathsep}{path}" if self.first_on_path else path}
+
+
 def python_environment(name: str, requirements: Sequence[str], say: Say, *, python: str = sys.executable) -> Path:
     """The folder of a virtual environment with these requirements, installed now if it is not there yet."""
     what = [_python_version(python), *requirements]
@@ -43,7 +58,7 @@ def python_environment(name: str, requirements: Sequence[str], say: Say, *, pyth
         pip = [str(folder / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "--no-input"]
         yield [*pip, "install", "--progress-bar", "off", *requirements]
 
-    return _installed(name, what, requirements, steps, say)
+    return _installed(name, what, _Recipe(", ".join(requirements), steps), say)
 
 
 def npm_environment(
@@ -60,55 +75,38 @@ def npm_environment(
         own = ["--no-audit", "--no-fund", "--loglevel", "http", "--prefix", str(folder), *arguments]
         yield ["npm", "install", *own, *packages]
 
-    return _installed(name, [*packages, *arguments], packages, steps, say, first_on_path=node)
+    return _installed(name, [*packages, *arguments], _Recipe(", ".join(packages), steps, node), say)
 
 
-def _installed(
-    name: str,
-    key: Sequence[str],
-    what: Sequence[str],
-    steps: Callable[[Path], Iterator[list[str]]],
-    say: Say,
-    *,
-    first_on_path: Path | None = None,
-) -> Path:
+def _installed(name: str, key: Sequence[str], recipe: _Recipe, say: Say) -> Path:
     digest = hashlib.sha256(json.dumps(list(key)).encode()).hexdigest()[:12]
     folder = user_cache() / "targets" / f"{name}-{digest}"
     if (folder / _FINISHED).exists():
         return folder
     with _locked(folder, name, say):
         if not (folder / _FINISHED).exists():  # whoever held the lock before may have finished it
-            _install(folder, ", ".join(what), steps, say, _with_path(first_on_path))
+            _install(folder, recipe, say)
     return folder
 
 
-def _with_path(first: Path | None) -> dict[str, str]:
-    path = os.environ.get("PATH", os.defpath)
-    return {**os.environ, "PATH": f"{first}{os.pathsep}{path}" if first else path}
-
-
-def _install(
-    folder: Path, what: str, steps: Callable[[Path], Iterator[list[str]]], say: Say, env: Mapping[str, str]
-) -> None:
-    say(f"installs {what} in {folder}: once, and it may take minutes")
+def _install(folder: Path, recipe: _Recipe, say: Say) -> None:
+    say(f"installs {recipe.what} in {folder}: once, and it may take minutes")
     began = time.monotonic()
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    for command in steps(folder):
-        _run(command, folder, what, began, say, env)
-    (folder / _FINISHED).write_text(f"{what}\n", encoding="utf-8")
-    say(f"installed {what} in {time.monotonic() - began:.0f} s")
+    for command in recipe.steps(folder):
+        _run(command, folder, recipe, began, say)
+    (folder / _FINISHED).write_text(f"{recipe.what}\n", encoding="utf-8")
+    say(f"installed {recipe.what} in {time.monotonic() - began:.0f} s")
 
 
-def _run(
-    command: Sequence[str], folder: Path, what: str, began: float, say: Say, env: Mapping[str, str]
-) -> None:
+def _run(command: Sequence[str], folder: Path, recipe: _Recipe, began: float, say: Say) -> None:
     """Run one step of an installation. It ends with the kit, whatever ends that."""
     last: deque[str] = deque(maxlen=_LAST_LINES)
     with subprocess.Popen(  # noqa: S603 - a command that a plugin names, and no shell
         command,
         cwd=folder,
-        env=env,
+        env=recipe.environment,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -120,14 +118,14 @@ def _run(
         reader = threading.Thread(target=_read, args=(running.stdout, last), daemon=True)
         reader.start()
         try:
-            _wait(running, last, what, began, say)
+            _wait(running, last, recipe.what, began, say)
         finally:
             _end(running)
             reader.join()
     if running.returncode:
         said = "\n  ".join(last) or "nothing"
         raise KitError(
-            f"{what} cannot be installed: {Path(command[0]).name} ended with code {running.returncode}.",
+            f"{recipe.what} cannot be installed: {Path(command[0]).name} ended with code {running.returncode}.",
             where=str(folder),
             do=f"It said:\n  {said}",
         )
