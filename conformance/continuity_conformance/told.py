@@ -35,7 +35,14 @@ def _shown_otherwise(exchange: Exchange, wanted: object) -> bool:
 
     That an id is told, and which, is asked by entries with `when: {tells: header}`.
     """
-    return exchange.step.params.get("session") == wanted or not _SHOWN_BY_THE_MODEL.isdisjoint(exchange.step.expect)
+    return exchange.step.params.get("session") == wanted or _asks_the_model(exchange.step.expect)
+
+
+def _asks_the_model(expect: Mapping[str, Any]) -> bool:
+    """Whether what the model saw is asked for: by the step itself, or by every branch of it."""
+    branches = [value for word, value in expect.items() if word == "either" or word.startswith("by ")]
+    groups = [list(value.values()) if isinstance(value, Mapping) else list(value) for value in branches]
+    return not _SHOWN_BY_THE_MODEL.isdisjoint(expect) or any(all(map(_asks_the_model, group)) for group in groups)
 
 
 def told_session(dialogue: Dialogue, exchange: Exchange) -> str:
