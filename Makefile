@@ -3,11 +3,12 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: check test lint browser matrix mutants help
+.PHONY: check test targets lint browser matrix mutants help
 
 help:
 	@echo "make check   run the whole suite against the bundled server"
 	@echo "make test    lint, type-check and run all tests"
+	@echo "make targets run the tests with real servers, which installs them"
 	@echo "make lint    ruff, mypy and the spec's own lint"
 	@echo "make matrix  run the suite on every defect and write the matrix anew"
 	@echo "make mutants run the suite on every mechanical mutant of the server and write docs/reference/mutants.md anew"
@@ -17,6 +18,10 @@ check: $(READY)
 
 test: $(READY) lint browser
 	$(BIN)/python -m pytest -n 3 --dist loadfile
+
+# Real servers, installed in the user's cache folder: hundreds of MB the first time.
+targets: $(READY)
+	$(BIN)/python -m pytest tests/targets
 
 lint: $(READY)
 	$(BIN)/ruff check -q

@@ -167,7 +167,7 @@ async def old_writer(dialogue: Dialogue) -> None:
         await asyncio.to_thread(write_to, dialogue.stage.server.database, [row, moved])
     await dialogue.do("respond", {"session": "$s2", "sees": ["green", "white"]}, conversation="$new", say="white")
     await dialogue.do("get", {"body": {"id": "$r2"}}, response="$r2")
-    await dialogue.do("respond", {"session": "$s1", "sees": ["red", "blue", "black"]}, session="$s1", say="black")
+    await dialogue.do("chat", {"session": "$s1", "sees": ["red", "blue", "black"]}, session="$s1", say="black")
 
 
 @disturbing

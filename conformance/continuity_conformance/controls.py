@@ -14,7 +14,7 @@ from continuity_conformance.profile import Filling
 from continuity_conformance.restarts import SharedRestarts
 from continuity_conformance.servers import Server
 from continuity_conformance.site import ApiControl, Control, Site
-from continuity_conformance.transport import Transport
+from continuity_conformance.transport import AnyTransport
 
 _API_CONTROLS: Final = ("evict", "compress", "fault", "fork", "link", "lineage")
 _NEEDED_AS: Final[Mapping[str, frozenset[str]]] = {
@@ -34,7 +34,7 @@ class Controls:
     """The controls of one server."""
 
     def __init__(
-        self, server: Server, transport: Transport, *, has_api: bool, shared: SharedRestarts | None = None
+        self, server: Server, transport: AnyTransport, *, has_api: bool, shared: SharedRestarts | None = None
     ) -> None:
         self._server = server
         self._transport = transport

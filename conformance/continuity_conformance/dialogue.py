@@ -8,6 +8,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any, Final
 
 from continuity_conformance.answers import read
@@ -233,7 +234,11 @@ class Dialogue:
         return exchange
 
     async def _send(self, step: Step, number: str) -> Exchange:
-        return await self._exchange(step, number, plain_request(self.stage, self.names, step), "")
+        exchange = await self._exchange(step, number, plain_request(self.stage, self.names, step), "")
+        field = self.stage.target.profile.session_field
+        if field and step.verb == "get" and "session" in step.params and exchange.answer.accepted:
+            exchange.answer = replace(exchange.answer, body=dig(exchange.answer.body, field))
+        return exchange
 
     def _content(self, step: Step, label: str) -> dict[str, object]:
         """What a turn says: verbatim messages, an input, or the messages of its label."""

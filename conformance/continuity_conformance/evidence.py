@@ -10,6 +10,7 @@ from continuity_conformance.answers import Reading
 from continuity_conformance.curl import one_request
 from continuity_conformance.failure import Unmet
 from continuity_conformance.redaction import BODY_KEPT, Redactor
+from continuity_conformance.speech import shortened
 from continuity_conformance.stage import Exchange
 from continuity_conformance.transcript import exchange_lines
 from continuity_conformance.transport import Answer, Request
@@ -57,7 +58,7 @@ def _request(request: Request, redactor: Redactor) -> dict[str, object]:
         "method": request.method,
         "url": redactor.body(request.url),
         "headers": redactor.headers(tuple(request.fields.items())),
-        "body": redactor.body(text),
+        "body": redactor.body(shortened(text)),
         **({"made_of": made_of} if made_of else {}),
         **({"key_as": redactor.text(request.key_as)} if request.key_as else {}),
     }

@@ -10,9 +10,10 @@ from dataclasses import replace
 from typing import Any, Final
 
 from continuity_conformance.failure import Untested
-from continuity_conformance.marks import answer_mark, content_text
+from continuity_conformance.marks import answer_mark, content_text, marks_in
 from continuity_conformance.names import Names
 from continuity_conformance.observation import observer, summary_calls
+from continuity_conformance.probe import Call
 from continuity_conformance.profile import Filling
 from continuity_conformance.requests import principal_of
 from continuity_conformance.speech import Speech
@@ -73,9 +74,18 @@ class Fillers:
     async def _size_before(self, step: Step) -> int:
         """How full the context is already. Where a turn was compressed after its model saw all of it, what is left is that turn."""
         past = self._past(step)
-        size = await self._size(past)
         compressed = past is not None and past.step.params.get("compress") and past.step.params.get("model") is None
-        return self._filling.characters if compressed and size >= self._enough else size
+        if past is not None and compressed and not await self._saw_new_summary(past):
+            return self._filling.characters
+        return await self._size(past)
+
+    async def _saw_new_summary(self, turn: Exchange) -> bool:
+        """Whether the model was sent, in this turn, a summary that is younger than the turn before."""
+        call = await self._call(turn)
+        before = [past for past in self._exchanges[: self._exchanges.index(turn)] if past.label]
+        earlier = await self._call(before[-1]) if before else None
+        summaries = [seen.call for seen in marks_in(call.messages) if seen.kind == "summary"] if call else []
+        return max(summaries, default=0) > (earlier.number if earlier else 0)
 
     def _params(self, step: Step, said: Sequence[str], words: str) -> dict[str, object]:
         manner: dict[str, Any] = {name: step.params[name] for name in _MANNER if name in step.params}
@@ -109,10 +119,13 @@ class Fillers:
 
     async def _size(self, exchange: Exchange | None) -> int:
         """How many characters of the conversation the model saw in a turn."""
-        said = answer_mark(exchange.reading.text, exchange.mark) if exchange and exchange.reading else None
-        call = await observer(self._stage).call(said.call) if said is not None else None
+        call = await self._call(exchange) if exchange is not None else None
         messages: Sequence[Mapping[str, object]] = call.messages if call is not None else ()
         return sum(len(content_text(each.get("content"))) for each in messages if each.get("role") != "system")
+
+    async def _call(self, exchange: Exchange) -> Call | None:
+        said = answer_mark(exchange.reading.text, exchange.mark) if exchange.reading is not None else None
+        return await observer(self._stage).call(said.call) if said is not None else None
 
     def _past(self, step: Step) -> Exchange | None:
         """The last turn of the conversation that a step goes on in."""

@@ -22,6 +22,8 @@ _OLD_KINDS: Final[Mapping[str, str]] = {"conversation": "slug", "response": "res
 _NOWHERE: Final = Place("", 1, 1)
 _GONE: Final = 404
 _SHOWN: Final = 200
+_LAST_ONES: Final = 5
+"""How many responses are really stored on top of those that a control puts into the cache: the eviction is the target's own."""
 
 
 def made_step(verb: str, params: Mapping[str, object], expect: Mapping[str, object] | None = None) -> Step:
@@ -133,9 +135,12 @@ class Interventions:
         self._evicted.append(response)
 
     async def _press(self) -> None:
-        """Store more responses than the target's cache holds."""
+        """Store more responses than the target's cache holds; where a control puts some there by itself, only the last ones are said."""
         limits = self._stage.target.profile.limits
-        labels = [f"filler {k}" for k in range(limits.responses + 1)]
+        there = max(0, limits.responses - _LAST_ONES) if "fill" in self._stage.target.profile.controls else 0
+        if there:
+            await self._stage.controls.named("fill", {"responses": there}, self._key(made_step("respond", {})))
+        labels = [f"filler {k}" for k in range(limits.responses - there + 1)]
         for first in range(0, len(labels), limits.at_once):
             await asyncio.gather(*(self._fill(label) for label in labels[first : first + limits.at_once]))
 

@@ -45,7 +45,9 @@ class Limits:
     responses: int = 0  # how many the target's cache holds; 0: not known
     body: int = 0  # how many bytes of a request the target takes; 0: not known
     ids: int = 1000  # how many minted ids it is asked for
-    servers: int = 2  # how many processes play disturbing scenarios at a time, each alone
+    servers: int = 1  # how many processes of the target calm scenarios are spread over, where the kit starts it
+    examples: int = 0  # how many generated examples, where nobody asks for a number; 0: as many as of any target
+    disturbed: int = 2  # how many processes play disturbing scenarios at a time, each alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +114,8 @@ class Profile:
     filling: Filling | None = None
     sessions: str = DEFAULT_SESSIONS
     """The path of its sessions, where the target has them elsewhere than the contract says."""
+    session_field: str = ""
+    """The field of the answer that a session stands in, where it is not the answer itself."""
     probe: str = ""
     origin: str = DEFAULT_ORIGIN
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -156,7 +160,8 @@ def load_profile(path: Path) -> Profile:
             if isinstance(how, Mapping) and "http" in how
         },
         filling=_filling(controls.get("compress", {})),
-        sessions=data.get("sessions", DEFAULT_SESSIONS),
+        sessions=data.get("sessions", {}).get("path", DEFAULT_SESSIONS),
+        session_field=data.get("sessions", {}).get("field", ""),
         legacy=data.get("legacy", ""),
         probe=data.get("probe", ""),
         origin=data.get("origin", DEFAULT_ORIGIN),

@@ -20,7 +20,7 @@ from continuity_conformance.controls import Controls
 from continuity_conformance.dialogue import Dialogue
 from continuity_conformance.errors import ContinuityError, UnreachableError
 from continuity_conformance.failure import Untested
-from continuity_conformance.fuzz.budget import Budget
+from continuity_conformance.fuzz.budget import DEFAULT_EXAMPLES, Budget
 from continuity_conformance.outcome import Played, Scene, fewest, outcome, result
 from continuity_conformance.pool import Pool
 from continuity_conformance.probe import Probe, listening
@@ -29,6 +29,7 @@ from continuity_conformance.redaction import Redactor
 from continuity_conformance.remote_probe import RemoteProbe
 from continuity_conformance.restarts import SharedRestarts, can_share
 from continuity_conformance.servers import Server, start_server
+from continuity_conformance.spread import Spread
 from continuity_conformance.stage import Observer, Stage
 from continuity_conformance.transport import Transport
 from continuity_conformance.verdicts import Evidence, Result, Verdict
@@ -45,7 +46,7 @@ class Runner:
     def __init__(
         self, profile: Profile, url: str, target_name: str, redactor: Redactor, budget: Budget | None = None
     ) -> None:
-        self._budget = budget or Budget()
+        self._budget = (budget or Budget()).within(profile.limits.examples)
         self._profile = profile
         self._url = url
         self._target_name = target_name
@@ -54,14 +55,14 @@ class Runner:
         self._labels: dict[str, str] = {}
         self.decided: dict[str, Result] = {}
         self._played: list[Played] = []
-        self._calm = asyncio.Semaphore(profile.limits.parallel)
         self._alone = asyncio.Lock()
         self._starting = asyncio.Lock()
         self._restarts = SharedRestarts(self._restart)
         self._restarted: Stage | None = None
-        self._pool = Pool(lambda: self._server(alone=True), profile.limits.servers) if profile.process else None
+        self._pool = Pool(lambda: self._server(alone=True), profile.limits.disturbed) if profile.process else None
         self._redactor = redactor
         self.stage: Stage
+        self._spread: Spread
 
     async def open(self) -> None:
         """Start what must be started, reach the target, calibrate."""
@@ -79,6 +80,10 @@ class Runner:
         await must_answer(server.url)
         dialogue = await calibrate(self.stage)
         self.stage = self._stage(server, self.stage)
+        limits = self._profile.limits
+        self._spread = Spread(
+            self.stage, self._another, limits.servers if self._profile.process else 1, limits.parallel
+        )
         # Two turns that whoever echoes a header can answer prove nothing, unless a model that we know was asked.
         proves = not dialogue.untested and self.stage.target.observed != "nothing"
         verdict = Verdict.PASS if proves else Verdict.NOT_TESTED
@@ -136,8 +141,8 @@ class Runner:
     async def _play_calm(
         self, requirement: Requirement, scenario: Scenario, example: Mapping[str, Any], play: Play
     ) -> Evidence:
-        async with self._calm:
-            return await self._play(requirement, scenario, example, play, self.stage)
+        async with self._spread.lease(first=requirement.check is not None) as stage:
+            return await self._play(requirement, scenario, example, play, stage)
 
     async def _disturb(
         self,
@@ -179,6 +184,10 @@ class Runner:
     ) -> Evidence:
         dialogue = Dialogue(stage, example)
         budget = self._budget if requirement.check in SEEDED else None
+        if budget is not None and budget.lowered:
+            dialogue.untested.append(
+                f"only {budget.examples} of {DEFAULT_EXAMPLES} examples were tried (limits.examples), which can refute and not prove"
+            )
         scene = Scene(
             requirement, scenario.name, str(example.get("description", "")), self._target_name, self._redactor, budget
         )
@@ -191,6 +200,9 @@ class Runner:
 
     # Servers
 
+    async def _another(self) -> Stage:
+        return self._stage(await self._server(), self.stage)
+
     async def _server(self, *, alone: bool = False) -> Server:
         server = await start_server(self._profile, self._probe_url, alone=alone)
         self._stack.push_async_callback(server.stop)
@@ -198,12 +210,15 @@ class Runner:
 
     def _stage(self, server: Server, like: Stage | None = None, shared: SharedRestarts | None = None) -> Stage:
         target = like.target if like else assumed(self._profile)
+        limits = self._profile.limits
+        # Scenarios that share restarts all play at once: each must be in it before the server is restarted.
+        transport = self._transport.at_most(max(limits.parallel, limits.at_once)) if shared else self._transport
         controls = Controls(server, self._transport, has_api=target.has_api, shared=shared)
         contract = Contract(target.header, told=target.options["tells"] != "nothing")
         return Stage(
             target,
             server,
-            self._transport,
+            transport,
             controls,
             self._observer,
             contract,

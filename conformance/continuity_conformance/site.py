@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from continuity_conformance.failure import Untested
-from continuity_conformance.transport import Request, Transport
+from continuity_conformance.transport import AnyTransport, Request
 
 _API: Final = "/conformance/v1"
 _SHOWN: Final = 200
@@ -21,7 +21,7 @@ class Site:
     """One server of the target, as a control sees it. `key` is that of the principal who asks."""
 
     url: str
-    transport: Transport
+    transport: AnyTransport
     key: str = field(default="", repr=False)
     folder: Path | None = None
     """The scratch folder of a target that the kit started; None where it did not."""

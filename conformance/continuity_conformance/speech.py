@@ -3,6 +3,7 @@
 A turn is named by what is said (`say: red`); its text carries a mark, and so does each system prompt. Knows nothing of HTTP.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,6 +14,12 @@ from continuity_conformance.marks import answer_text, new_mark, system_text, use
 Message = dict[str, object]
 _PROMPTS = ("system", "developer")
 _MORE = " And so it goes on."
+_MUCH_MORE = re.compile(f"(?:{re.escape(_MORE)}){{4,}}")
+
+
+def shortened(text: str) -> str:
+    """A text that people read: what only makes a turn long is counted, not shown."""
+    return _MUCH_MORE.sub(lambda more: f"{_MORE} … ({len(more[0]) - len(_MORE)} more characters of this)", text)
 
 
 class Speech:

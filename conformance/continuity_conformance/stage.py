@@ -10,7 +10,7 @@ from continuity_conformance.fuzz.budget import Budget
 from continuity_conformance.probe import Call, Script
 from continuity_conformance.profile import Profile
 from continuity_conformance.servers import Server
-from continuity_conformance.transport import Answer, Request, Transport
+from continuity_conformance.transport import Answer, AnyTransport, Request
 from continuity_conformance.verdicts import Result
 from continuity_conformance.views import View
 from continuity_spec import Step
@@ -70,7 +70,7 @@ class Stage:
 
     target: Target
     server: Server
-    transport: Transport
+    transport: AnyTransport
     controls: Controls
     observer: Observer | None
     contract: Contract

@@ -126,6 +126,10 @@ class Transport:
         if self._session is not None:
             await self._session.close()
 
+    def at_most(self, requests: int) -> "BoundedTransport":
+        """The same, with so many requests on their way at once; the others wait, and that is not the target's time."""
+        return BoundedTransport(self, requests)
+
     async def send(self, request: Request) -> Answer:
         started = time.monotonic()
         self.sent += 1
@@ -154,6 +158,25 @@ class Transport:
             skip_auto_headers=("Content-Type",),
         ) as response:
             return await _read(response, hang_up=request.hang_up)
+
+
+class BoundedTransport:
+    """A transport for a server that many scenarios share, each of them as if alone."""
+
+    def __init__(self, transport: Transport, requests: int) -> None:
+        self._transport = transport
+        self._places = asyncio.Semaphore(requests)
+
+    @property
+    def sent(self) -> int:
+        return self._transport.sent
+
+    async def send(self, request: Request) -> Answer:
+        async with self._places:
+            return await self._transport.send(request)
+
+
+AnyTransport = Transport | BoundedTransport
 
 
 def _in_pieces(data: bytes | None) -> bytes | io.BytesIO | None:

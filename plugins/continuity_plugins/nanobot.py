@@ -44,7 +44,7 @@ class NanobotTarget:
             options={"derivation": "none", "compaction": "in-place", "tells": "nothing"},
             offers=frozenset({"streaming", "compression"}),
             single_user=True,
-            limits=Limits(parallel=8, at_once=8, turn_seconds=60, body=20 * 1024 * 1024),
+            limits=Limits(parallel=8, at_once=8, turn_seconds=60, body=20 * 1024 * 1024, examples=3),
             process=Process(
                 (str(home / "bin" / "nanobot"), *start, "--workspace", "{folder}/workspace"),
                 seconds=90,

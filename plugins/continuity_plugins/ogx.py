@@ -90,7 +90,7 @@ class OgxTarget:
             principals={"alice": _KEY},
             options={"derivation": "none", "compaction": "in-place", "environment": "none", "tells": "nothing"},
             offers=frozenset({"responses", "streaming"}),
-            limits=Limits(parallel=3, at_once=6, turn_seconds=90, ids=100, servers=1),
+            limits=Limits(parallel=3, at_once=6, turn_seconds=90, ids=100, disturbed=1, examples=2),
             process=Process(
                 (str(home / "bin" / "ogx"), "run", "{folder}/run.yaml", "--insecure"),
                 ready="/v1/health",

@@ -73,7 +73,7 @@ class OpenClawTarget:
             options={"derivation": "none", "compaction": "in-place", "environment": "none", "tells": "nothing"},
             offers=frozenset({"responses", "streaming", "compression"}),
             single_user=True,
-            limits=Limits(parallel=4, at_once=4, turn_seconds=100, responses=500, ids=30, servers=1),
+            limits=Limits(parallel=4, at_once=4, turn_seconds=100, responses=500, ids=30, disturbed=1, examples=2),
             summary="You are a context summarization assistant",
             process=Process(
                 start,

@@ -71,3 +71,11 @@ def test_too_much_is_not_tested():
 
     assert result.verdict is Verdict.NOT_TESTED
     assert "compressed in filler" in result.reason
+
+
+def test_a_failure_counts_what_only_makes_a_turn_long():
+    """A transcript is read by people, and pasted into issues."""
+    result = results(profile_of("--defect=rotation-answers-old-id"), "COMPRESS-01")["COMPRESS-01"]
+
+    assert "filler 3 before blue And so it goes on. … (" in result.failure
+    assert result.failure.count("And so it goes on.") < 40

@@ -147,11 +147,12 @@ def written(folder: Path, text: str) -> Profile:
 def test_a_profile_has_all_of_it(tmp_path: Path):
     profile = written(
         tmp_path,
-        "sessions: /api/sessions\n"
+        "sessions: {path: /api/sessions, field: session}\n"
         "controls: {compress: {turns: 4, characters: 3000}, evict: {http: 'DELETE /x/{response}'}}\n"
         "process: {start: [x], files: {a/config.yaml: 'port: {port}'}, isolated: true, warm_up: 60, stop_seconds: 3}\n",
     )
 
+    assert (profile.sessions, profile.session_field) == ("/api/sessions", "session")
     assert profile.filling == Filling(4, 3000)
     assert profile.controls == {"evict": HttpControl("DELETE /x/{response}")}
     assert profile.process == Process(
@@ -169,7 +170,7 @@ def test_a_profile_has_all_of_it(tmp_path: Path):
         "process: {start: [x], files: {../config.yaml: x}}\n",
         "process: {start: [x], files: {/etc/config.yaml: x}}\n",
         "process: {start: [x], warm_up: 0}\n",
-        "sessions: sessions\n",
+        "sessions: {path: sessions}\n",
     ],
 )
 def test_a_mistake_in_a_profile_is_told(tmp_path: Path, text: str):

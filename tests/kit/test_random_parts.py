@@ -187,3 +187,11 @@ class TestFindings:
 )
 def test_what_is_a_json_object_in_utf8(raw, expected):
     assert is_object(raw) == expected
+
+
+def test_a_slow_target_is_tried_with_fewer_examples_unless_somebody_asks_for_a_number():
+    lowered = Budget().within(2)
+
+    assert (lowered.examples, lowered.lowered) == (2, True)
+    assert Budget(50).within(2) == Budget(50)
+    assert Budget().within(0) == Budget().within(100) == Budget()

@@ -1,6 +1,6 @@
 """How much random testing a run does, and from which seed. The same seed makes the same requests."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -25,6 +25,13 @@ class Budget:
     examples: int = DEFAULT_EXAMPLES
     seed: int = DEFAULT_SEED
     folder: Path = field(default_factory=found_folder)
+    lowered: bool = False
+
+    def within(self, most: int) -> "Budget":
+        """What a slow target bears, where nobody asked for a number; it is told then that fewer can only refute."""
+        if not most or most >= self.examples or self.examples != DEFAULT_EXAMPLES:
+            return self
+        return replace(self, examples=most, lowered=True)
 
     @property
     def arguments(self) -> str:

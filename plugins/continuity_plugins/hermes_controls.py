@@ -1,0 +1,103 @@
+"""What can be made to happen to a Hermes gateway through its files: it reads its databases anew in every turn, so that they can be changed beside it."""
+
+import asyncio
+import secrets
+import sqlite3
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+from continuity_conformance.plugin import Control, Site, Untested
+
+_RESPONSES: Final = "home/response_store.db"
+_STATE: Final = "home/state.db"
+_WAIT: Final = 10.0
+
+
+def evicting(*, slugs: bool) -> Control:
+    """What the gateway itself does to the least recently used response. `slugs`: those that name it last go with it."""
+    tables = ("conversations", "responses") if slugs else ("responses",)
+
+    async def evict(site: Site, params: Mapping[str, object]) -> None:
+        gone = [params["response_id"]]
+        await _write(site.file(_RESPONSES), [(f"DELETE FROM {table} WHERE response_id = ?", gone) for table in tables])  # noqa: S608
+
+    return evict
+
+
+async def fill(site: Site, params: Mapping[str, object]) -> None:
+    """So many responses that were used just now, so that the next ones make the gateway evict. Each real one would be a whole turn."""
+    row = "INSERT INTO responses (response_id, data, accessed_at) VALUES (?, '{}', ?)"
+    names = [f"resp_continuity_{secrets.token_hex(8)}" for _ in range(int(str(params["responses"])))]
+    await _write(site.file(_RESPONSES), [(row, [name, time.time()]) for name in names])
+
+
+async def fork(site: Site, params: Mapping[str, object]) -> None:
+    await site.send("POST", f"/api/sessions/{params['session_id']}/fork", {})
+
+
+async def link(site: Site, params: Mapping[str, object]) -> None:
+    """A session ends in a compression, and the next one says that it came of it. A child that is not there cannot be written."""
+    session, following = params["session_id"], params["next"]
+    ended = ("UPDATE sessions SET end_reason = 'compression', ended_at = ? WHERE id = ?", [time.time(), session])
+    child = ("UPDATE sessions SET parent_session_id = ? WHERE id = ?", [session, following])
+    for changed in await _write(site.file(_STATE), [ended, child]):
+        if not changed:
+            raise Untested("a session that the gateway does not have cannot be linked")
+
+
+async def fault(site: Site, params: Mapping[str, object]) -> None:
+    """The store fails where it is touched: its messages become a view that cannot be computed, or refuse every new row."""
+    if params["what"] != "lineage":  # that stands in the rows that cannot be read
+        await asyncio.to_thread(_fault, site.file(_STATE), str(params["what"]), on=bool(params["on"]))
+
+
+def _fault(file: Path, what: str, *, on: bool) -> None:
+    with closing(sqlite3.connect(file, timeout=_WAIT)) as database, database:
+        database.execute("BEGIN IMMEDIATE")
+        for statement in (_READ_FAULT if what == "read" else _WRITE_FAULT)[on](database):
+            database.execute(statement)
+
+
+def _unreadable(database: sqlite3.Connection) -> list[str]:
+    """A view that fails when it is read, and takes new rows to the table behind it."""
+    columns = [str(row[1]) for row in database.execute("PRAGMA table_info(messages)")]
+    into, values = ", ".join(columns), ", ".join(f"NEW.{column}" for column in columns)
+    through = f"INSERT INTO {_BEHIND} ({into}) VALUES ({values})"  # noqa: S608 - names of the gateway's own
+    return [
+        f"ALTER TABLE messages RENAME TO {_BEHIND}",
+        f"CREATE VIEW messages AS SELECT * FROM {_BEHIND} WHERE abs(-9223372036854775808)",  # noqa: S608 - likewise
+        f"CREATE TRIGGER continuity_through INSTEAD OF INSERT ON messages BEGIN {through}; END",
+    ]
+
+
+def _readable(_: sqlite3.Connection) -> list[str]:
+    return ["DROP VIEW messages", f"ALTER TABLE {_BEHIND} RENAME TO messages"]
+
+
+def _unwritable(database: sqlite3.Connection) -> list[str]:
+    behind = database.execute("SELECT 1 FROM sqlite_master WHERE name = ?", [_BEHIND]).fetchone()
+    table = _BEHIND if behind else "messages"
+    refuses = "BEGIN SELECT RAISE(ABORT, 'the store cannot be written'); END"
+    return [f"CREATE TRIGGER continuity_refuses BEFORE INSERT ON {table} {refuses}"]
+
+
+def _writable(_: sqlite3.Connection) -> list[str]:
+    return ["DROP TRIGGER continuity_refuses"]
+
+
+_BEHIND: Final = "continuity_messages"
+_READ_FAULT: Final = (_readable, _unreadable)
+_WRITE_FAULT: Final = (_writable, _unwritable)
+
+
+async def _write(file: Path, statements: Sequence[tuple[str, Sequence[object]]]) -> list[int]:
+    return await asyncio.to_thread(_written, file, statements)
+
+
+def _written(file: Path, statements: Sequence[tuple[str, Sequence[object]]]) -> list[int]:
+    """How many rows each statement changed, all of them in one transaction."""
+    with closing(sqlite3.connect(file, timeout=_WAIT)) as database, database:
+        return [database.execute(*statement).rowcount for statement in statements]

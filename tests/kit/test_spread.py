@@ -1,0 +1,31 @@
+"""Calm scenarios spread over several servers of one target."""
+
+from dataclasses import replace
+
+from continuity_conformance.run import Run
+from continuity_conformance.verdicts import Verdict
+from continuity_plugins.reference import reference_profile
+from continuity_spec import load
+
+IDS = ("ECHO-02", "ECHO-03", "ECHO-04", "HISTORY-02", "DERIVE-01")
+
+
+def test_each_plays_on_one_of_them_and_checks_on_the_first():
+    profile = reference_profile()
+    given = replace(profile, limits=replace(profile.limits, servers=2))
+    requirements = [each for each in load().requirements if each.id in IDS]
+    run = Run(None, given, requirements)
+    try:
+        run.open()
+        results = {each.id: run.result(each.id) for each in requirements}
+        first = run.facts.url
+    finally:
+        run.close()
+    servers = {
+        id_: {str(exchange["request"]["url"]).split("/v1/")[0] for one in result.evidence for exchange in one.exchanges}
+        for id_, result in results.items()
+    }
+
+    assert {result.verdict for result in results.values()} == {Verdict.PASS}
+    assert len(set.union(*servers.values())) == 2
+    assert servers["ECHO-04"] == {first}

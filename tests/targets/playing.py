@@ -1,0 +1,47 @@
+"""What the tests of real targets share. They install what they need (hundreds of MB, once) and are run by `make targets`, not by `make test`."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from continuity_conformance.run import Run
+from continuity_conformance.verdicts import Result
+from continuity_spec import load
+
+
+def play(target: str, ids: Sequence[str]) -> dict[str, Result]:
+    requirements = [each for each in load().requirements if each.id in ids]
+    run = Run(target, None, requirements)
+    try:
+        run.open()
+        return {each.id: run.result(each.id) for each in requirements}
+    finally:
+        run.close()
+
+
+def processes_with(words: str) -> list[int]:
+    """The processes that have these words in their command or environment. Linux alone tells."""
+    return [int(process.name) for process in Path("/proc").glob("[0-9]*") if words in _told(process)]
+
+
+def _told(process: Path) -> str:
+    with suppress(OSError):
+        return ((process / "cmdline").read_bytes() + (process / "environ").read_bytes()).decode("utf-8", "replace")
+    return ""
+
+
+def peers(pid: int) -> set[str]:
+    """The addresses at the other end of a process' TCP connections, as the kernel writes them."""
+    sockets = {_link(handle) for handle in Path(f"/proc/{pid}/fd").glob("*")}
+    lines = [line.split() for table in ("tcp", "tcp6") for line in _lines(Path(f"/proc/{pid}/net/{table}"))]
+    return {fields[2].rpartition(":")[0] for fields in lines if f"socket:[{fields[9]}]" in sockets}
+
+
+def _link(handle: Path) -> str:
+    with suppress(OSError):
+        return str(handle.readlink())
+    return ""
+
+
+def _lines(table: Path) -> list[str]:
+    return table.read_text().splitlines()[1:]
