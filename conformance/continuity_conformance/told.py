@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from continuity_conformance.stage import Exchange
 
 
-_SHOWN_BY_THE_MODEL: Final = frozenset({"sees", "recalls"})
+_SHOWN_BY_THE_MODEL: Final = frozenset({"sees", "recalls", "serial"})
 
 
 async def session(dialogue: Dialogue, exchange: Exchange, wanted: Any) -> None:
