@@ -29,6 +29,7 @@ def _hindrances(stage: Stage, scenario: Scenario, controls: frozenset[str]) -> I
             yield Verdict.NOT_APPLICABLE, f"the target's option {option} is {declared}, not {' or '.join(values)}"
     if missing := sorted(scenario.needs - target.offers - {"tenants"}):
         yield Verdict.NOT_APPLICABLE, f"the target does not offer {', '.join(missing)}"
+    yield from _not_in_its_dialect(stage, scenario)
     if "tenants" in scenario.needs and target.single_user:
         yield Verdict.NOT_APPLICABLE, "the target is for a single user"
     if scenario.principals & _WITHOUT_A_KEY and not target.profile.principals:
@@ -39,6 +40,15 @@ def _hindrances(stage: Stage, scenario: Scenario, controls: frozenset[str]) -> I
         yield Verdict.NOT_TESTED, f"no control to {', '.join(lacking)}"
     if scenario.uses_model and target.observed != "probe":
         yield Verdict.NOT_TESTED, "the target's model is not the probe model, so it cannot be told what to do"
+
+
+def _not_in_its_dialect(stage: Stage, scenario: Scenario) -> Iterator[tuple[Verdict, str]]:
+    """What cannot be said to a target that tells no session, or takes no slugs."""
+    target = stage.target
+    if target.options["tells"] == "nothing" and scenario.goes_on_in_a_told_session:
+        yield Verdict.NOT_APPLICABLE, "the target does not tell the session that the client would go on in"
+    if target.profile.slugs == "none" and scenario.uses_slugs:
+        yield Verdict.NOT_APPLICABLE, "the target takes no slugs (`conversation`)"
 
 
 def scenarios(requirement: Requirement) -> tuple[Scenario, ...]:

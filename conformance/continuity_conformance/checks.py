@@ -15,7 +15,7 @@ from continuity_conformance import error_checks, isolation_checks, stream_checks
 from continuity_conformance.claims import must_be_true
 from continuity_conformance.credentials import standing_fields
 from continuity_conformance.dialogue import Dialogue
-from continuity_conformance.failure import Unmet
+from continuity_conformance.failure import Inapplicable, Unmet
 from continuity_conformance.fuzz import checks as fuzz_checks  # noqa: F401 - likewise
 from continuity_conformance.interventions import made_step
 from continuity_conformance.kills import Talker, kill_under_load
@@ -56,7 +56,7 @@ def disturbs(requirement: Requirement) -> bool:
 @check
 async def header_spelling(dialogue: Dialogue) -> None:
     """ECHO-04: the field name in any case, blanks around the value, and an empty value that equals no header."""
-    header = dialogue.stage.target.header
+    header = _header(dialogue)
     names = dialogue.names
     session = names.text("$id", "session")
     await dialogue.do("chat", {"session": "$id"}, session="$id", say="red")
@@ -77,15 +77,14 @@ async def header_spelling(dialogue: Dialogue) -> None:
 @check
 async def openai_client(dialogue: Dialogue) -> None:
     """ECHO-09: an unmodified OpenAI client reads chat completions, plain and streamed, and goes on in their session."""
-    header = dialogue.stage.target.header
-    session = dialogue.names.text("$id", "session")
+    headers, body = _session_in(dialogue, dialogue.names.text("$id", "session"))
     async with real_client(dialogue) as client:
         model = dialogue.stage.target.profile.model
         completion = await client.chat.completions.create(
-            model=model, messages=[_user(dialogue, "red")], extra_headers={header: session}
+            model=model, messages=[_user(dialogue, "red")], extra_headers=headers, extra_body=body
         )
         stream = await client.chat.completions.create(
-            model=model, messages=[_user(dialogue, "blue")], extra_headers={header: session}, stream=True
+            model=model, messages=[_user(dialogue, "blue")], extra_headers=headers, extra_body=body, stream=True
         )
         choices = [chunk.choices[0] async for chunk in stream]
         _must_equal("the kind of object", completion.object, "chat.completion")
@@ -94,6 +93,19 @@ async def openai_client(dialogue: Dialogue) -> None:
         _must_equal("the last finish_reason of the stream", choices[-1].finish_reason, "stop")
         _must_equal("whether the stream had text", any(choice.delta.content for choice in choices), True)
     await dialogue.do("chat", {"session": "$id", "sees": ["red", "blue", "green"]}, session="$id", say="green")
+
+
+def _header(dialogue: Dialogue) -> str:
+    """The continuity header, of a target that has one."""
+    if dialogue.stage.target.profile.body:
+        raise Inapplicable("the target takes the session from the body")
+    return dialogue.stage.target.header
+
+
+def _session_in(dialogue: Dialogue, session: str) -> tuple[dict[str, str], dict[str, str]]:
+    """Headers and body fields that name a session to this target."""
+    body = dialogue.stage.target.profile.body
+    return ({}, {body: session}) if body else ({dialogue.stage.target.header: session}, {})
 
 
 @check

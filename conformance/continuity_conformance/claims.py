@@ -57,6 +57,7 @@ def claims_of(target: Target) -> Iterator[str]:
     yield from (f"offers {offer}" for offer in sorted(target.offers))
     yield from (claim for claim in TRIALS if claim.startswith("no ") and claim[3:] not in target.offers)
     yield from ["single user"] if target.single_user else []
+    yield from ["slugs: none"] if target.profile.slugs == "none" and "responses" in target.offers else []
 
 
 async def must_be_true(dialogue: Dialogue) -> None:
@@ -107,6 +108,11 @@ def trial(claim: str) -> Callable[[Trial], Trial]:
 @trial("no responses")
 async def _responses(dialogue: Dialogue) -> bool:
     return (await dialogue.do("respond", _ANY, say="red", store=False)).answer.accepted
+
+
+@trial("slugs: none")
+async def _slugs(dialogue: Dialogue) -> bool:
+    return (await dialogue.do("respond", _ANY, say="red", conversation="$slug", store=False)).answer.accepted
 
 
 @trial("no streaming")

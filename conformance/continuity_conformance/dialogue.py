@@ -19,7 +19,13 @@ from continuity_conformance.judge import Judge
 from continuity_conformance.names import Names
 from continuity_conformance.observation import find_view, observer, times_asked
 from continuity_conformance.probe import Script
-from continuity_conformance.requests import CLIENT_TOOL, plain_request, principal_of, turn_request
+from continuity_conformance.requests import (
+    CLIENT_TOOL,
+    new_slug_request,
+    plain_request,
+    principal_of,
+    turn_request,
+)
 from continuity_conformance.speech import Speech
 from continuity_conformance.stage import Exchange, Observer, Stage
 from continuity_conformance.transport import dig
@@ -29,6 +35,7 @@ from continuity_spec import Step
 _TURNS: Final = frozenset({"chat", "respond"})
 _BUSY: Final = 409
 _BUSY_WAIT: Final = 0.05
+_SHOWN: Final = 160
 _FIRST_PIECE_WAIT: Final = 1.0
 """A target that passes pieces on has sent its first event by then; one that does not is hung up on when it is done."""
 
@@ -53,6 +60,7 @@ class Dialogue:
         self.failed_marks: set[str] = set()
         self.speech = Speech(stage.labels)
         self.interventions = Interventions(stage, self.names, self.speech)
+        self._making = asyncio.Lock()
         self._steps_done = 0
         self._started = time.monotonic()
 
@@ -143,6 +151,7 @@ class Dialogue:
         compresses = step.params.get("compress") is True
         step = await self._filled(step, number, label) if compresses else step
         content = self._content(step, label)
+        await self._make_slug(step)
         await self._script(step, label)
         before = await self.interventions.compress(lambda: self._session_of(step), step) if compresses else 0
         request = turn_request(self.stage, self.names, step, content)
@@ -158,6 +167,19 @@ class Dialogue:
         if "model" in step.params and not self._stays_full(step):
             await self._tell_probe(step.params["model"], label, Script())
         return exchange
+
+    async def _make_slug(self, step: Step) -> None:
+        """Where a slug must be made before it is used, its first use makes it."""
+        slug, principal = step.params.get("conversation"), principal_of(step)
+        if self.stage.target.profile.slugs != "made" or not isinstance(slug, str) or self.names.known(slug) is not None:
+            return
+        async with self._making:
+            if self.names.known(slug) is None:
+                answer = await self.stage.transport.send(new_slug_request(self.stage, principal))
+                made = dig(answer.body, "id")
+                if not answer.accepted or not isinstance(made, str):
+                    raise Untested(f"no slug could be made: {answer.error or answer.status} {answer.text[:_SHOWN]}")
+                self.names.capture(slug, "slug", principal, made)
 
     def _stays_full(self, step: Step) -> bool:
         """A context that was filled is still full when its summary failed: the target tries again each turn, and shall fail until a step compresses."""

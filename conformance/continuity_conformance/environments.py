@@ -17,6 +17,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -34,6 +35,20 @@ _SHOWN: Final = 100
 _CREDENTIALS: Final = re.compile(r"//[^/@\s]+@")
 
 
+@dataclass(frozen=True, slots=True)
+class _Recipe:
+    """What is installed, in the words that people are told, and the commands that do it in a folder."""
+
+    what: str
+    steps: Callable[[Path], Iterator[list[str]]]
+    first_on_path: Path | None = None
+
+    @property
+    def environment(self) -> dict[str, str]:
+        path = os.environ.get("PATH", os.defpath)
+        return {**os.environ, "PATH": f"{self.first_on_path}{os.pathsep}{path}" if self.first_on_path else path}
+
+
 def python_environment(name: str, requirements: Sequence[str], say: Say, *, python: str = sys.executable) -> Path:
     """The folder of a virtual environment with these requirements, installed now if it is not there yet."""
     what = [_python_version(python), *requirements]
@@ -43,11 +58,16 @@ def python_environment(name: str, requirements: Sequence[str], say: Say, *, pyth
         pip = [str(folder / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "--no-input"]
         yield [*pip, "install", "--progress-bar", "off", *requirements]
 
-    return _installed(name, what, requirements, steps, say)
+    return _installed(name, what, _Recipe(", ".join(requirements), steps), say)
 
 
-def npm_environment(name: str, packages: Sequence[str], say: Say, *, arguments: Sequence[str] = ()) -> Path:
-    """The folder that these npm packages are installed under (`node_modules/.bin` has their commands)."""
+def npm_environment(
+    name: str, packages: Sequence[str], say: Say, *, arguments: Sequence[str] = (), node: Path | None = None
+) -> Path:
+    """The folder that these npm packages are installed under (`node_modules/.bin` has their commands).
+
+    `node` is the folder of the node that their own scripts are run by, where it is not the one on PATH.
+    """
     if shutil.which("npm") is None:
         raise UsageError(f"{name} needs Node and npm, and there is no command npm.", do="Install Node, and run again.")
 
@@ -55,39 +75,38 @@ def npm_environment(name: str, packages: Sequence[str], say: Say, *, arguments: 
         own = ["--no-audit", "--no-fund", "--loglevel", "http", "--prefix", str(folder), *arguments]
         yield ["npm", "install", *own, *packages]
 
-    return _installed(name, [*packages, *arguments], packages, steps, say)
+    return _installed(name, [*packages, *arguments], _Recipe(", ".join(packages), steps, node), say)
 
 
-def _installed(
-    name: str, key: Sequence[str], what: Sequence[str], steps: Callable[[Path], Iterator[list[str]]], say: Say
-) -> Path:
+def _installed(name: str, key: Sequence[str], recipe: _Recipe, say: Say) -> Path:
     digest = hashlib.sha256(json.dumps(list(key)).encode()).hexdigest()[:12]
     folder = user_cache() / "targets" / f"{name}-{digest}"
     if (folder / _FINISHED).exists():
         return folder
     with _locked(folder, name, say):
         if not (folder / _FINISHED).exists():  # whoever held the lock before may have finished it
-            _install(folder, ", ".join(what), steps, say)
+            _install(folder, recipe, say)
     return folder
 
 
-def _install(folder: Path, what: str, steps: Callable[[Path], Iterator[list[str]]], say: Say) -> None:
-    say(f"installs {what} in {folder}: once, and it may take minutes")
+def _install(folder: Path, recipe: _Recipe, say: Say) -> None:
+    say(f"installs {recipe.what} in {folder}: once, and it may take minutes")
     began = time.monotonic()
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    for command in steps(folder):
-        _run(command, folder, what, began, say)
-    (folder / _FINISHED).write_text(f"{what}\n", encoding="utf-8")
-    say(f"installed {what} in {time.monotonic() - began:.0f} s")
+    for command in recipe.steps(folder):
+        _run(command, folder, recipe, began, say)
+    (folder / _FINISHED).write_text(f"{recipe.what}\n", encoding="utf-8")
+    say(f"installed {recipe.what} in {time.monotonic() - began:.0f} s")
 
 
-def _run(command: Sequence[str], folder: Path, what: str, began: float, say: Say) -> None:
+def _run(command: Sequence[str], folder: Path, recipe: _Recipe, began: float, say: Say) -> None:
     """Run one step of an installation. It ends with the kit, whatever ends that."""
     last: deque[str] = deque(maxlen=_LAST_LINES)
     with subprocess.Popen(  # noqa: S603 - a command that a plugin names, and no shell
         command,
         cwd=folder,
+        env=recipe.environment,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -99,14 +118,14 @@ def _run(command: Sequence[str], folder: Path, what: str, began: float, say: Say
         reader = threading.Thread(target=_read, args=(running.stdout, last), daemon=True)
         reader.start()
         try:
-            _wait(running, last, what, began, say)
+            _wait(running, last, recipe.what, began, say)
         finally:
             _end(running)
             reader.join()
     if running.returncode:
         said = "\n  ".join(last) or "nothing"
         raise KitError(
-            f"{what} cannot be installed: {Path(command[0]).name} ended with code {running.returncode}.",
+            f"{recipe.what} cannot be installed: {Path(command[0]).name} ended with code {running.returncode}.",
             where=str(folder),
             do=f"It said:\n  {said}",
         )

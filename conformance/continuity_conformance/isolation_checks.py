@@ -10,7 +10,7 @@ from continuity_conformance.answers import read
 from continuity_conformance.credentials import KeyField
 from continuity_conformance.dialogue import Dialogue
 from continuity_conformance.entropy import random_bits
-from continuity_conformance.failure import Unmet, Untested
+from continuity_conformance.failure import Inapplicable, Unmet, Untested
 from continuity_conformance.interventions import made_step
 from continuity_conformance.keyless import without_a_key
 from continuity_conformance.operations import Operation, locked, optional_paths
@@ -26,7 +26,7 @@ _NOT_THERE: Final[Mapping[str, object]] = {"status": [400, 404]}
 _IDS: Final = 1000
 _BITS: Final = 120.0
 _ESTIMATED: Final = 0.5
-"""So far the estimate from a thousand ids may lie below 120 bits: twenty times its standard deviation."""
+"""So far the estimate from a thousand ids may lie below 120 bits: twenty times its standard deviation. Fewer ids tell less."""
 _MINTING: Final = "many turns, each with ids of its own"
 
 
@@ -56,14 +56,23 @@ async def _belongings(dialogue: Dialogue) -> None:
 
 
 async def _still_there(dialogue: Dialogue) -> None:
-    if "responses" in dialogue.stage.target.offers:
+    if await _readable(dialogue):
         await dialogue.do("get", {"body": {"id": "$response"}}, response="$response")
+
+
+async def _readable(dialogue: Dialogue) -> bool:
+    """Whether a stored response can be read at all: where its owner gets nothing, there is no such operation that could want a key."""
+    if "responses" not in dialogue.stage.target.offers:
+        return False
+    return (await dialogue.do("get", {"status": "any"}, response="$response")).answer.accepted
 
 
 async def _operations(dialogue: Dialogue) -> Sequence[Operation]:
     tried = [await dialogue.do("get", {"status": "any"}, path=path) for path in optional_paths()]
     there = [one.request.path for one in tried if one.answer.accepted]
-    return locked(dialogue.stage.target, frozenset(map(dialogue.stage.server.document_path, there)))
+    all_of_them = locked(dialogue.stage.target, frozenset(map(dialogue.stage.server.document_path, there)))
+    readable = await _readable(dialogue)
+    return [one for one in all_of_them if readable or not one.template.startswith("/v1/responses/")]
 
 
 def _key(dialogue: Dialogue) -> str:
@@ -150,7 +159,7 @@ async def minted_ids(dialogue: Dialogue) -> None:
         _must_hold(
             f"{_BITS:g} random bits in the id of a {kind}",
             f"{bits:.1f} of them, as in {ids[0]}",
-            holds=bits > _BITS - _ESTIMATED,
+            holds=bits > _BITS - _ESTIMATED * _IDS / len(ids),
         )
     dialogue.untested += [f"only {asked} ids were asked for: limits.ids of the profile"] * (asked < _IDS)
 
@@ -175,6 +184,8 @@ def _minting_verb(dialogue: Dialogue) -> str:
         return "respond"
     if target.options["derivation"] != "none":
         raise Untested("the target mints no id that a client sees: it has no responses, and derives its sessions")
+    if target.options["tells"] == "nothing":
+        raise Inapplicable("the target mints no id that a client sees: it has no responses, and tells no session")
     return "chat"
 
 

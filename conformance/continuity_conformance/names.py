@@ -71,9 +71,11 @@ class Names:
             self._bound[name.removeprefix("$")] = Bound(kind, principal, value)
         return f"${twin}" if twin else ""
 
-    def could_not_capture(self, name: str) -> None:
-        """A value that was not told cannot be sent back either."""
+    def could_not_capture(self, name: str, kind: str) -> bool:
+        """A value that was not told cannot be sent back either. Gives whether something was lost by that: it had to equal or to differ from another."""
+        others = bool(self._unobserved) or any(bound.kind == kind for bound in self._bound.values())
         self._unobserved.add(name.removeprefix("$"))
+        return others
 
     def spoken(self, value: object) -> str:
         """A value with the name that it goes by, for people."""

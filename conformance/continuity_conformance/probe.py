@@ -108,13 +108,13 @@ class Probe:
     def record(self, messages: Sequence[Mapping[str, object]]) -> Call:
         last = marks_in(messages[-1:])
         newest = newest_user_mark(messages)
-        first = content_text(messages[0].get("content")) if messages else ""
+        edges = [content_text(message.get("content")) for message in (*messages[:1], *messages[-1:])]
         call = Call(
             number=next(self._numbers),
             messages=tuple(messages),
             newest=newest,
             last=any(seen.kind == "user" and seen.mark == newest for seen in last),
-            summary=bool(self._summary.search(first)),
+            summary=any(self._summary.search(text) for text in edges),
         )
         self._calls.append(call)
         for seen in marks_in(messages):

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from continuity_conformance.credentials import KeyField
 from continuity_conformance.errors import UsageError
@@ -33,6 +33,10 @@ DEFAULT_OPTIONS: Final[Mapping[str, str]] = MappingProxyType(
 )
 
 
+Slugs = Literal["named", "made", "none"]
+"""How a target takes `conversation`: any text that the client names, only what POST /v1/conversations made, or not at all."""
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """What the target is asked to bear."""
@@ -45,6 +49,7 @@ class Limits:
     ids: int = 1000  # how many minted ids it is asked for
     servers: int = 1  # how many processes of the target calm scenarios are spread over, where the kit starts it
     examples: int = 0  # how many generated examples, where nobody asks for a number; 0: as many as of any target
+    disturbed: int = 2  # how many processes play disturbing scenarios at a time, each alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +103,7 @@ class Profile:
     header: str = ""
     body: str = ""
     model: str = "default"
+    slugs: Slugs = "named"
     principals: Mapping[str, str] = field(default_factory=dict, repr=False)
     options: Mapping[str, str] = field(default_factory=dict)
     offers: frozenset[str] | None = None
@@ -145,6 +151,7 @@ def load_profile(path: Path) -> Profile:
         header=data.get("header", ""),
         body=data.get("body", ""),
         model=data.get("model", "default"),
+        slugs=data.get("slugs", "named"),
         principals={name: _from_environment(key, path) for name, key in data.get("principals", {}).items()},
         options=data.get("options", {}),
         offers=frozenset(data["offers"]) if "offers" in data else None,

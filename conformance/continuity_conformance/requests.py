@@ -71,6 +71,11 @@ def plain_request(stage: Stage, names: Names, step: Step) -> Request:
     return Request(method, _address(stage, step) + path, headers, names.fill(params.get("body")))
 
 
+def new_slug_request(stage: Stage, principal: str) -> Request:
+    """What makes a slug, for a target that takes only those that were made."""
+    return Request("POST", f"{stage.server.url}/v1/conversations", tuple(base_headers(stage, principal)), {})
+
+
 def _address(stage: Stage, step: Step) -> str:
     number: Any = step.params.get("server", 1)
     return stage.server.url_of(number)

@@ -9,7 +9,7 @@ import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from typing import Any, Final
+from typing import Any
 
 from continuity_conformance.always import judge_always
 from continuity_conformance.applicability import hindrance, scenarios, without_steps
@@ -38,7 +38,6 @@ from continuity_spec import Requirement, Scenario
 from continuity_spec.contract import Contract
 from continuity_spec.derivation import derive, salted
 
-_DISTURBED_AT_ONCE: Final = 2
 Play = Callable[[Dialogue], Awaitable[None]]
 
 
@@ -61,7 +60,7 @@ class Runner:
         self._starting = asyncio.Lock()
         self._restarts = SharedRestarts(self._restart)
         self._restarted: Stage | None = None
-        self._pool = Pool(lambda: self._server(alone=True), _DISTURBED_AT_ONCE) if profile.process else None
+        self._pool = Pool(lambda: self._server(alone=True), profile.limits.disturbed) if profile.process else None
         self._redactor = redactor
         self.stage: Stage
         self._spread: Spread

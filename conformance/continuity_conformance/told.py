@@ -15,14 +15,33 @@ if TYPE_CHECKING:
     from continuity_conformance.stage import Exchange
 
 
+_SHOWN_BY_THE_MODEL: Final = frozenset({"sees", "recalls", "serial"})
+
+
 async def session(dialogue: Dialogue, exchange: Exchange, wanted: Any) -> None:
     try:
         told = told_session(dialogue, exchange)
     except Untested:
-        if dialogue.names.known(wanted) is None:
-            dialogue.names.could_not_capture(wanted)
-        raise
+        lost = dialogue.names.known(wanted) is not None or dialogue.names.could_not_capture(wanted, "session")
+        if lost and not _shown_otherwise(exchange, wanted):
+            raise
+        return
     _must_be(dialogue, exchange, wanted, "session", told)
+
+
+def _shown_otherwise(exchange: Exchange, wanted: object) -> bool:
+    """Where the target tells nothing: which session a turn was in is what its request named, and what its model saw of that session.
+
+    That an id is told, and which, is asked by entries with `when: {tells: header}`.
+    """
+    return exchange.step.params.get("session") == wanted or _asks_the_model(exchange.step.expect)
+
+
+def _asks_the_model(expect: Mapping[str, Any]) -> bool:
+    """Whether what the model saw is asked for: by the step itself, or by every branch of it."""
+    branches = [value for word, value in expect.items() if word == "either" or word.startswith("by ")]
+    groups = [list(value.values()) if isinstance(value, Mapping) else list(value) for value in branches]
+    return not _SHOWN_BY_THE_MODEL.isdisjoint(expect) or any(all(map(_asks_the_model, group)) for group in groups)
 
 
 def told_session(dialogue: Dialogue, exchange: Exchange) -> str:

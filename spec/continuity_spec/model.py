@@ -6,13 +6,10 @@ They are what is written in the YAML files, checked and at hand. They know neith
 from __future__ import annotations
 
 import enum
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from continuity_spec.errors import UnknownRequirement, suggestion
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 TURNS = frozenset({"chat", "respond"})
 """The verbs that are a turn."""
@@ -113,9 +110,47 @@ class Scenario:
         return frozenset(str(step.params.get("as", "alice")) for step in self.walk() if step.verb in REQUESTS)
 
     @property
+    def uses_slugs(self) -> bool:
+        return any("conversation" in step.params for step in self.walk() if step.verb == "respond")
+
+    @property
+    def goes_on_in_a_told_session(self) -> bool:
+        """Whether a session is sent that only the target could tell."""
+        sent: set[str] = set()
+        told: set[str] = set()
+        for step in self.walk():
+            own = set(_texts(step.params.get("session"))) | set(_texts(step.params.get("params")))
+            if own & told:
+                return True
+            sent |= own
+            told |= set(_expected_sessions(step.expect)) - sent
+        return False
+
+    @property
     def uses_model(self) -> bool:
         """Whether the probe model must act, and not only look on."""
         return any("model" in step.params or step.during for step in self.walk())
+
+
+def _texts(value: object) -> Iterator[str]:
+    """Find all texts in a value of any shape."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        yield from _texts(tuple(value.values()))
+    elif isinstance(value, Sequence):
+        for each in value:
+            yield from _texts(each)
+
+
+def _expected_sessions(expect: object) -> Iterator[str]:
+    """Find the sessions that an expectation names, also in its branches."""
+    if isinstance(expect, Mapping):
+        for word, value in expect.items():
+            yield from _texts(value) if word in {"session", "announces"} else _expected_sessions(value)
+    elif isinstance(expect, Sequence) and not isinstance(expect, str):
+        for each in expect:
+            yield from _expected_sessions(each)
 
 
 @dataclass(frozen=True, slots=True)

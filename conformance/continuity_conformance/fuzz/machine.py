@@ -48,6 +48,7 @@ class Reach:
     options: Mapping[str, str]
     abilities: frozenset[str]
     principals: tuple[str, ...] = (ALICE,)
+    slugs: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +96,7 @@ class Machine:
         self._accepted: set[str] = set()
         self._principals = reach.principals
         self._tells = reach.options["tells"] != "nothing"
+        self._takes_slugs = reach.slugs
 
     def move(self, chance: Chance) -> bool:
         """One operation of a rule that is drawn by weight; a start at first. Says whether there was one."""
@@ -117,7 +119,8 @@ class Machine:
             return []
         ways = [_turn(partial(oracle.by_id, "chat", None), anyhow), _turn(partial(oracle.derived, (), None), anyhow)]
         slugs = [_turn(partial(oracle.by_slug, slug), anyhow) for slug in (None, *oracle.slugs, *oracle.slugs)]
-        return [*slugs, *ways, _turn(oracle.fresh, anyhow)] if self._has("responses") else ways
+        named = slugs if self._takes_slugs else []
+        return [*named, *ways, _turn(oracle.fresh, anyhow)] if self._has("responses") else ways
 
     def go_on_by_id(self) -> list[Operation]:
         """By the tip, or by any id that the session had before."""

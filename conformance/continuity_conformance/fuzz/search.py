@@ -24,7 +24,8 @@ def reach_of(stage: Stage, *, loses: bool = False, others: bool = False, restart
         abilities.add("compress")
     if restarts:
         abilities.add("restart")
-    return Reach(target.options, frozenset(abilities), (ALICE, "bob") if others else (ALICE,))
+    principals = (ALICE, "bob") if others else (ALICE,)
+    return Reach(target.options, frozenset(abilities), principals, target.profile.slugs != "none")
 
 
 def rotates(stage: Stage) -> bool:

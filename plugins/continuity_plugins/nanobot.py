@@ -1,0 +1,58 @@
+"""nanobot: a personal assistant whose API takes the session from the body field `session_id`, and never tells it.
+
+It is for one person (one key), keeps each session in a file, serialises the turns of a session, and takes one user message a request: no history and no
+system prompt. Every version of its own environment comes from PyPI (`nanobot-ai[api]`).
+"""
+
+import json
+from typing import Final
+
+from continuity_conformance.plugin import Limits, Process, Profile, Say, ToolCall, python_environment
+
+_KEY: Final = "key-of-alice-for-tests-only"
+_CONFIG: Final = {
+    "agents": {
+        "defaults": {
+            "workspace": "{folder}/workspace",
+            "model": "probe",
+            "provider": "custom",
+            "timezone": "UTC",
+            "timezoneMode": "manual",
+            "dream": {"enabled": False},
+        }
+    },
+    "providers": {"custom": {"apiKey": "none", "apiBase": "{probe}"}},
+    "api": {"apiKey": _KEY, "timeout": 60},
+    "gateway": {"heartbeat": {"enabled": False}},
+    "tools": {"restrictToWorkspace": True},
+}
+
+
+class NanobotTarget:
+    """`--target nanobot`."""
+
+    versions = ("0.3.5",)
+
+    def profile(self, version: str, say: Say) -> Profile:
+        home = python_environment(f"nanobot-{version}", [f"nanobot-ai[api]=={version}"], say)
+        start = ("serve", "--host", "127.0.0.1", "--port", "{port}", "--config", "{folder}/config.json")
+        return Profile(
+            name=f"nanobot {version}",
+            body="session_id",
+            model="probe",
+            principals={"alice": _KEY},
+            options={"derivation": "none", "compaction": "in-place", "tells": "nothing"},
+            offers=frozenset({"streaming", "compression"}),
+            single_user=True,
+            limits=Limits(parallel=8, at_once=8, turn_seconds=60, body=20 * 1024 * 1024, examples=3),
+            process=Process(
+                (str(home / "bin" / "nanobot"), *start, "--workspace", "{folder}/workspace"),
+                seconds=90,
+                files={"config.json": json.dumps(_CONFIG, indent=1)},
+                isolated=True,
+                warm_up=60,
+            ),
+            summary="Create a compact replacement checkpoint for this session",
+            writes=ToolCall("write_file", '{"path": "{name}", "content": "{content}"}'),
+            reads=ToolCall("read_file", '{"path": "{name}"}'),
+        )

@@ -1,0 +1,116 @@
+"""OGX (once Llama Stack): the OpenAI Responses API with stored responses and conversations.
+
+A conversation is made by POST /v1/conversations and named by its id afterwards (`slugs: made`); an answer tells its own id and no session. Its chat completions keep nothing. Needs
+Python 3.12 or newer, which is looked for beside the kit's own.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+from continuity_conformance.plugin import Limits, Process, Profile, Say, UsageError, python_environment
+
+_KEY: Final = "key-of-alice-for-tests-only"
+"""One: OGX lets whoever has a local key read everything, and says that they are for deployments with a single one."""
+_BESIDE: Final = ("sqlite-vec", "faiss-cpu", "sqlalchemy", "aiosqlite", "chardet", "pypdf")
+"""What its providers import and its package does not name."""
+_TOKENS: Final = ("--no-deps", "litellm==1.106.7")
+"""OGX does not start without the table of tokens that tiktoken would download; this package has it."""
+_PYTHONS: Final = ("python3.12", "python3.13", "python3.14")
+_CONFIG: Final = """\
+version: 2
+distro_name: continuity
+apis: [file_processors, files, inference, responses, tool_runtime, vector_io]
+providers:
+  inference:
+    - provider_id: vllm
+      provider_type: remote::vllm
+      config: {base_url: "{probe}", api_token: none, max_tokens: 4096}
+  vector_io:
+    - provider_id: sqlite-vec
+      provider_type: inline::sqlite-vec
+      config:
+        db_path: "{folder}/data/sqlite_vec.db"
+        persistence: {namespace: "vector_io::sqlite_vec", backend: kv_default}
+  files:
+    - provider_id: files
+      provider_type: inline::localfs
+      config:
+        storage_dir: "{folder}/data/files"
+        metadata_store: {table_name: files_metadata, backend: sql_default}
+  file_processors:
+    - {provider_id: auto, provider_type: "inline::auto"}
+  responses:
+    - provider_id: builtin
+      provider_type: inline::builtin
+      config:
+        persistence:
+          responses: {table_name: responses, backend: sql_default, max_write_queue_size: 10000, num_writers: 4}
+  tool_runtime:
+    - {provider_id: file-search, provider_type: "inline::file-search"}
+storage:
+  backends:
+    kv_default: {type: kv_sqlite, db_path: "{folder}/data/kvstore.db"}
+    sql_default: {type: sql_sqlite, db_path: "{folder}/data/sql_store.db"}
+  stores:
+    metadata: {namespace: registry, backend: kv_default}
+    inference: {table_name: inference_store, backend: sql_default, max_write_queue_size: 10000, num_writers: 4, enabled: true}
+    conversations: {table_name: openai_conversations, backend: sql_default}
+    prompts: {table_name: prompts, backend: sql_default}
+    connectors: {table_name: connectors, backend: sql_default}
+registered_resources:
+  models:
+    - {model_id: probe, provider_id: vllm, provider_model_id: probe, model_type: llm, metadata: {}}
+server:
+  host: 127.0.0.1
+  port: {port}
+  auth:
+    provider_config:
+      type: local_api_key
+      api_keys: [KEY]
+""".replace("KEY", _KEY)
+
+
+class OgxTarget:
+    """`--target ogx`."""
+
+    versions = ("1.5.0",)
+
+    def profile(self, version: str, say: Say) -> Profile:
+        python = _python()
+        home = python_environment(f"ogx-{version}", [f"ogx=={version}", *_BESIDE], say, python=python)
+        tokens = next(python_environment("tokens-of-litellm", _TOKENS, say, python=python).rglob("tokenizers"))
+        return Profile(
+            name=f"ogx {version}",
+            model="vllm/probe",
+            slugs="made",
+            principals={"alice": _KEY},
+            options={"derivation": "none", "compaction": "in-place", "environment": "none", "tells": "nothing"},
+            offers=frozenset({"responses", "streaming"}),
+            limits=Limits(parallel=3, at_once=6, turn_seconds=90, ids=100, disturbed=1, examples=2),
+            process=Process(
+                (str(home / "bin" / "ogx"), "run", "{folder}/run.yaml", "--insecure"),
+                ready="/v1/health",
+                env={"TIKTOKEN_CACHE_DIR": str(tokens)},
+                seconds=120,
+                files={"run.yaml": _CONFIG, "data/README": "what the server keeps\n"},
+                isolated=True,
+                warm_up=60,
+            ),
+        )
+
+
+def _python() -> str:
+    """A Python that OGX runs on: the kit's own, one on PATH, or one of pyenv's."""
+    if sys.version_info >= (3, 12):
+        return sys.executable
+    root = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
+    kept = sorted(root.glob("versions/*/bin/python3.1[2-9]"))
+    candidates = [*(found for name in _PYTHONS if (found := shutil.which(name))), *map(str, kept)]
+    for candidate in candidates:
+        if subprocess.run([candidate, "--version"], capture_output=True, check=False).returncode == 0:  # noqa: S603 - Python itself
+            return candidate
+    raise UsageError("OGX needs Python 3.12 or newer.", do="Put python3.12 on PATH, or run the kit with it.")

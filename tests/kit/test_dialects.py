@@ -1,0 +1,110 @@
+"""Targets that speak otherwise: no session is told, slugs must be made or are not taken, a summary is asked for at the end."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+
+from continuity_conformance.fuzz.machine import Reach, draw
+from continuity_conformance.probe import Probe
+from continuity_conformance.profile import DEFAULT_OPTIONS, Profile
+from continuity_conformance.run import Run
+from continuity_conformance.verdicts import Result, Verdict
+from continuity_plugins.reference import reference_profile
+from continuity_spec import Scenario, load
+
+NOTHING = {"tells": "nothing"}
+
+
+def play(profile: Profile, *ids: str) -> dict[str, Result]:
+    requirements = [each for each in load().requirements if each.id in ids]
+    run = Run(None, profile, requirements)
+    try:
+        run.open()
+        return {each.id: run.result(each.id) for each in requirements}
+    finally:
+        run.close()
+
+
+def scenario(identity: str, name: str) -> Scenario:
+    return next(each for each in load().requirement(identity).scenarios if each.name == name)
+
+
+@pytest.fixture(scope="module")
+def untold() -> Mapping[str, Result]:
+    ids = ("ECHO-01", "ECHO-02", "HISTORY-02", "SLUG-02", "CONCUR-01", "DURABLE-03")
+    return play(reference_profile(options=NOTHING), *ids)
+
+
+def test_a_session_that_is_not_told_is_shown_by_what_the_model_saw(untold: Mapping[str, Result]):
+    passed = {name for name, result in untold.items() if result.verdict is Verdict.PASS}
+
+    assert passed == {"HISTORY-02", "SLUG-02", "CONCUR-01", "DURABLE-03"}
+
+
+def test_what_is_about_the_told_id_is_not_shown_by_it(untold: Mapping[str, Result]):
+    assert untold["ECHO-01"].verdict is Verdict.FAIL
+    assert untold["ECHO-02"].verdict is Verdict.NOT_APPLICABLE
+
+
+def test_nobody_goes_on_in_a_session_that_was_not_told(untold: Mapping[str, Result]):
+    outcomes = {each.scenario: each.reason for each in untold["CONCUR-01"].evidence if each.reason}
+
+    assert "does not tell the session" in outcomes["by the id of a derived turn"]
+    assert "by header" not in outcomes
+
+
+@pytest.mark.parametrize(
+    ("defect", "requirement"),
+    [
+        ("history-doubles", "HISTORY-02"),
+        ("kill-reruns-turn", "DURABLE-03"),
+        ("acknowledged-before-stored", "DURABLE-02"),
+    ],
+)
+def test_defects_are_found_where_nothing_is_told(defect: str, requirement: str):
+    results = play(reference_profile((f"--defect={defect}",), NOTHING), requirement)
+
+    assert results[requirement].verdict is Verdict.FAIL
+
+
+def test_what_goes_on_in_a_told_session_is_known_by_its_names():
+    assert scenario("CONCUR-01", "by the id of a derived turn").goes_on_in_a_told_session
+    assert not scenario("CONCUR-01", "by header").goes_on_in_a_told_session
+    assert not scenario("DURABLE-01", "a chain of responses").goes_on_in_a_told_session
+
+
+def test_slugs_that_a_target_does_not_take_do_not_apply_and_the_claim_is_tried():
+    results = play(replace(reference_profile(), slugs="none"), "SLUG-02", "DISCOVER-02")
+
+    assert results["SLUG-02"].verdict is Verdict.NOT_APPLICABLE
+    assert results["DISCOVER-02"].verdict is Verdict.FAIL
+    assert "slugs: none" in results["DISCOVER-02"].reason
+
+
+def test_a_slug_that_cannot_be_made_tests_nothing():
+    results = play(replace(reference_profile(), slugs="made"), "SLUG-02")
+
+    assert results["SLUG-02"].verdict is Verdict.NOT_TESTED
+    assert "no slug could be made" in results["SLUG-02"].reason
+
+
+def test_no_slug_is_drawn_for_a_target_that_takes_none():
+    abilities = frozenset({"responses", "streaming"})
+    steps = [
+        str(step) for seed in range(20) for step in draw(Reach(DEFAULT_OPTIONS, abilities, slugs=False), seed, 1).steps
+    ]
+
+    assert steps
+    assert not [step for step in steps if "conversation" in step]
+
+
+def test_a_summary_is_asked_for_in_the_first_message_or_in_the_last():
+    probe = Probe("a compact checkpoint")
+    ask, talk = {"role": "user", "content": "Create a compact checkpoint."}, {"role": "user", "content": "red"}
+
+    assert [probe.record(messages).summary for messages in ([ask, talk], [talk, ask], [talk, ask, talk])] == [
+        True,
+        True,
+        False,
+    ]
