@@ -1,7 +1,7 @@
 """Makes docs/results: runs each target, keeps what is small of its results.json, and lays all of them side by side.
 
 `python docs/results/make.py hermes==0.19.0 …` runs these; without a name only the page is made anew, from what is there. What is kept of a run is every verdict
-with its reason, and of each failure the text of the first scenario that failed: the whole transcript, fit for an issue. The rest of the evidence can be had by
+with its reason, and of each scenario that failed the text of its first failure: the whole transcript, fit for an issue. The rest of the evidence can be had by
 running the command again.
 """
 
@@ -37,8 +37,9 @@ def kept(results: dict[str, Any]) -> dict[str, Any]:
 
 def requirement(each: dict[str, Any]) -> dict[str, Any]:
     failed = [evidence for evidence in each["evidence"] if evidence["outcome"] == "fail"]
-    first = [{**evidence, "exchanges": []} for evidence in failed[:1]]
-    return {**{key: value for key, value in each.items() if key not in DROPPED}, "evidence": first}
+    by_scenario = {evidence["scenario"]: {**evidence, "exchanges": []} for evidence in reversed(failed)}
+    told = {key: value for key, value in each.items() if key not in DROPPED}
+    return {**told, "evidence": list(reversed(by_scenario.values()))}
 
 
 def page() -> str:

@@ -126,7 +126,7 @@ def hermes_profile(release: Release, say: Say, *, rotates: bool) -> Profile:
             "fault": fault,
             **({"fork": fork} if release.has_sessions else {}),
         },
-        filling=Filling(3, 20_000) if release.counts_output else Filling(3, 100_000),
+        filling=Filling(3, 20_000) if release.counts_output else Filling(5, 60_000),
         sessions="/api/sessions",
         session_field="session",
         summary="You are a summarization agent",
