@@ -12,6 +12,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from continuity_conformance.cache import user_cache
+
 HERE = Path(__file__).parent
 CONTINUITY = str(Path(sys.executable).with_name("continuity"))
 DROPPED = {"scenarios", "why", "origin", "how", "question", "checked", "build", "pitfalls"}
@@ -27,8 +29,13 @@ def run(target: str) -> None:
         sys.exit(f"{target}: the run did not end (exit code {done.returncode})")
     folder = HERE / target.replace("==", "-")
     folder.mkdir(exist_ok=True)
-    (folder / "results.json").write_text(json.dumps(kept(results), indent=1, ensure_ascii=False), encoding="utf-8")
+    (folder / "results.json").write_text(text(results), encoding="utf-8")
     (folder / "command.txt").write_text(f"{results['started']}  {' '.join(command)}\n", encoding="utf-8")
+
+
+def text(results: dict[str, Any]) -> str:
+    """What is kept, without where this machine has its cache."""
+    return json.dumps(kept(results), indent=1, ensure_ascii=False).replace(str(user_cache()), "CACHE")
 
 
 def kept(results: dict[str, Any]) -> dict[str, Any]:

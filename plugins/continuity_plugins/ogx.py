@@ -1,7 +1,7 @@
 """OGX (once Llama Stack): the OpenAI Responses API with stored responses and conversations.
 
 A conversation is made by POST /v1/conversations and named by its id afterwards (`slugs: made`); an answer tells its own id and no session. Its chat completions keep nothing. Needs
-Python 3.12 or newer, which is looked for beside the kit's own.
+Python 3.12 or newer, which is looked for beside the kit's own. Its log is JSON: coloured, the trace of one error takes seconds in which no request is answered.
 """
 
 import os
@@ -94,7 +94,7 @@ class OgxTarget:
             process=Process(
                 (str(home / "bin" / "ogx"), "run", "{folder}/run.yaml", "--insecure"),
                 ready="/v1/health",
-                env={"TIKTOKEN_CACHE_DIR": str(tokens)},
+                env={"TIKTOKEN_CACHE_DIR": str(tokens), "OGX_LOG_FORMAT": "json"},
                 seconds=120,
                 files={"run.yaml": _CONFIG, "data/README": "what the server keeps\n"},
                 isolated=True,
