@@ -86,7 +86,7 @@ def test_on_a_terminal_progress_is_one_line_that_is_written_over(url, surroundin
 def test_the_verdict_fits_on_a_small_screen(surroundings):
     """A server that fails most of the release, on 24 lines."""
     with serving("--defect", "history-doubles") as url:
-        said, code = on_a_terminal("check", url, "--examples", "1", rows=24, columns=80, environ=surroundings)
+        said, code = on_a_terminal("check", url, rows=24, columns=80, environ=surroundings)
     lines = screen(said)
     title = next(number for number, line in enumerate(lines) if " session continuity " in line)
 
