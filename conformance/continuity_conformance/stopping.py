@@ -34,7 +34,8 @@ def stoppable() -> Iterator[None]:
         yield
     finally:
         for each in ours:
-            signal.signal(each, signal.SIG_DFL)
+            if signal.getsignal(each) is _stop:
+                signal.signal(each, signal.SIG_DFL)
 
 
 def _in_main_thread() -> bool:
@@ -42,4 +43,8 @@ def _in_main_thread() -> bool:
 
 
 def _stop(number: int, _: FrameType | None) -> NoReturn:
+    """The first one is heard. Another one, until the process has ended, must not leave half of what was started running."""
+    for each in _SIGNALS:
+        if signal.getsignal(each) is _stop:
+            signal.signal(each, signal.SIG_IGN)
     raise Stopped(number)

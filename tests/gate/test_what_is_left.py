@@ -106,6 +106,21 @@ def test_a_signal_ends_it_in_good_order(stalled, tmp_path, surroundings, results
     assert "the run was stopped" in {each["id"]: each for each in results()["requirements"]}["SLUG-02"]["reason"]
 
 
+def test_a_second_signal_does_not_disturb_the_end(stalled, tmp_path, surroundings, results: Results):
+    """As a service manager sends it: SIGTERM to every process of the group, and again a moment later."""
+    with checking(stalled, tmp_path, surroundings) as running:
+        wait_for_a_pass(results, running)
+        while running.poll() is None:
+            running.terminate()
+            time.sleep(0.02)
+        said, complaints = running.communicate(timeout=30)
+
+    assert running.returncode == 128 + signal.SIGTERM
+    assert "stopped: not everything that was selected was decided" in said
+    assert "Traceback" not in said + complaints
+    assert_incomplete(results())
+
+
 def test_terminated_under_pytest_it_leaves_what_was_decided(stalled, tmp_path, surroundings, results: Results):
     command = [sys.executable, "-m", "pytest", "--target", stalled, "--continuity-report", "report", "ECHO", "SLUG"]
     with subprocess.Popen(command, cwd=tmp_path, env=surroundings, stdout=subprocess.PIPE, text=True) as running:

@@ -14,10 +14,10 @@ def oracle(**options: str) -> Oracle:
 
 def test_a_session_sees_its_turns_and_no_others():
     model = oracle()
-    model.by_id("chat", None, PLAIN)
-    model.by_id("chat", None, PLAIN)
+    model.by_id(None, PLAIN)
+    model.by_id(None, PLAIN)
 
-    assert model.by_id("chat", "$s1", PLAIN) == {
+    assert model.by_id("$s1", PLAIN) == {
         "chat": {"session": "$s1", "say": "green"},
         "expect": {"session": "$s1", "sees": ["red", "green"]},
     }
@@ -35,10 +35,10 @@ def test_the_newest_response_continues_and_an_older_one_branches():
 
 def test_after_a_rotation_every_id_leads_to_the_tip_and_the_first_turn_is_summarised():
     model = oracle()
-    model.by_id("chat", None, PLAIN)
-    model.by_id("chat", "$s1", COMPRESSING)
+    model.by_id(None, PLAIN)
+    model.by_id("$s1", COMPRESSING)
 
-    assert model.by_id("chat", "$s1", PLAIN)["expect"] == {
+    assert model.by_id("$s1", PLAIN)["expect"] == {
         "session": "$s2",
         "recalls": ["summarised red", "verbatim blue", "green"],
         "summary": True,
@@ -47,17 +47,17 @@ def test_after_a_rotation_every_id_leads_to_the_tip_and_the_first_turn_is_summar
 
 def test_a_streamed_rotation_announces_the_new_id():
     model = oracle()
-    model.by_id("chat", None, PLAIN)
+    model.by_id(None, PLAIN)
 
-    assert model.by_id("chat", "$s1", Manner(stream=True, compress=True))["expect"] == {"announces": "$s2"}
+    assert model.by_id("$s1", Manner(stream=True, compress=True))["expect"] == {"announces": "$s2"}
 
 
 def test_where_ids_are_aliases_or_rotation_is_in_place_the_id_stays():
     for options in ({"echo": "alias"}, {"compaction": "in-place"}):
         model = oracle(**options)
-        model.by_id("chat", None, PLAIN)
+        model.by_id(None, PLAIN)
 
-        assert model.by_id("chat", "$s1", COMPRESSING)["expect"] == {"session": "$s1"}
+        assert model.by_id("$s1", COMPRESSING)["expect"] == {"session": "$s1"}
 
 
 def test_a_lost_response_is_unknown_and_its_slug_goes_on():
@@ -85,16 +85,16 @@ def test_a_deleted_session_is_as_unknown_and_its_branch_stays():
     model.follow(model.responses[0], PLAIN)
     model.delete_session("$s1", "alice")
 
-    assert model.by_id("chat", "$s1", PLAIN)["expect"] == {"session": "$s1", "sees": ["white"]}
+    assert model.by_id("$s1", PLAIN)["expect"] == {"session": "$s1", "sees": ["white"]}
     assert model.by_slug("$slug1", PLAIN)["expect"]["sees"] == ["black"]
-    assert model.by_id("chat", "$s2", PLAIN)["expect"]["sees"] == ["red", "green", "grey"]
+    assert model.by_id("$s2", PLAIN)["expect"]["sees"] == ["red", "green", "grey"]
 
 
 def test_a_foreign_id_starts_an_empty_session_and_a_foreign_response_is_unknown():
     model = oracle()
     model.by_slug(None, PLAIN)
 
-    assert model.by_id("chat", "$s1", BOB)["expect"] == {"session": "$s1", "sees": ["blue"]}
+    assert model.by_id("$s1", BOB)["expect"] == {"session": "$s1", "sees": ["blue"]}
     assert model.by_slug("$slug1", BOB)["expect"]["sees"] == ["green"]
     assert model.follow(model.responses[0], BOB)["expect"] == {"status": 404}
 
@@ -109,9 +109,9 @@ def test_an_opening_makes_the_id_whoever_says_it():
 
 def test_a_repeated_request_gets_the_same_answer_and_is_stored_once():
     model = oracle()
-    first = model.by_id("chat", None, Manner(key="$k1"))
+    first = model.by_id(None, Manner(key="$k1"))
     again = model.repeat(model.replays[0])
 
     assert again["chat"] == first["chat"]
     assert again["expect"] == {"session": "$s1", "answer": "$a1"}
-    assert model.by_id("chat", "$s1", PLAIN)["expect"]["sees"] == ["red", "blue"]
+    assert model.by_id("$s1", PLAIN)["expect"]["sees"] == ["red", "blue"]

@@ -88,4 +88,5 @@ def test_what_is_found_is_made_short():
     found = asyncio.run(searched()).counterexample
 
     assert found is not None
-    assert [next(iter(step)) for step in found.steps] == ["respond", "evict", "chat", "respond"]
+    first, *middle, last = [next(iter(step)) for step in found.steps]
+    assert (first, sorted(middle), last) == ("respond", ["chat", "evict"], "respond"), "in either order"

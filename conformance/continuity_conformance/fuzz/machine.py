@@ -117,19 +117,14 @@ class Machine:
         oracle, anyhow = self.oracle, self._manner(who=who)
         if sum(line.principal == who for line in oracle.lines) >= _LINES:
             return []
-        ways = [_turn(partial(oracle.by_id, "chat", None), anyhow), _turn(partial(oracle.derived, (), None), anyhow)]
+        ways = [_turn(partial(oracle.by_id, None), anyhow), _turn(partial(oracle.derived, (), None), anyhow)]
         slugs = [_turn(partial(oracle.by_slug, slug), anyhow) for slug in (None, *oracle.slugs, *oracle.slugs)]
         named = slugs if self._takes_slugs else []
         return [*named, *ways, _turn(oracle.fresh, anyhow)] if self._has("responses") else ways
 
     def go_on_by_id(self) -> list[Operation]:
         """By the tip, or by any id that the session had before."""
-        verbs = ("chat", "respond") if self._has("responses") else ("chat",)
-        return [
-            _turn(partial(self.oracle.by_id, verb, name), self._manner(line, keyed=True))
-            for line, name in self._named()
-            for verb in verbs
-        ]
+        return [_turn(partial(self.oracle.by_id, name), self._manner(line, keyed=True)) for line, name in self._named()]
 
     def go_on_by_slug(self) -> list[Operation]:
         return [
@@ -159,7 +154,7 @@ class Machine:
             return []
         oracle = self.oracle
         ways: list[tuple[Line, Callable[[Manner], Step]]] = [
-            *((line, partial(oracle.by_id, "chat", name)) for line, name in self._named()),
+            *((line, partial(oracle.by_id, name)) for line, name in self._named()),
         ]
         if self._tells:  # else the kit cannot name the session to the control that compresses it
             ways += [(line, partial(oracle.by_slug, name)) for line, name in self._slugs()]
@@ -198,7 +193,7 @@ class Machine:
         oracle, everyone = self.oracle, self._principals
         denied = [(one, who) for one in oracle.responses for who in everyone if not oracle.has(who, one)]
         unknown = [(name, who) for name in oracle.ids for who in everyone if not oracle.session(who, name)]
-        turns = [_plain(oracle.by_id, "chat", name, Manner(who)) for name, who in unknown]
+        turns = [_plain(oracle.by_id, name, Manner(who)) for name, who in unknown]
         turns += [_plain(oracle.follow, one, Manner(who)) for one, who in denied]
         reads = [_plain(oracle.get_response, *pair) for pair in denied]
         reads += [_plain(oracle.get_session, *pair) for pair in unknown if self._has("sessions")]

@@ -90,11 +90,11 @@ class Oracle:
 
     # Turns
 
-    def by_id(self, verb: str, session: str | None, manner: Manner) -> Step:
-        """A turn by header. HISTORY-04: an unknown id starts an empty session under that id."""
+    def by_id(self, session: str | None, manner: Manner) -> Step:
+        """A turn by header, of chat alone: on /v1/responses it is a SHOULD. HISTORY-04: an unknown id starts an empty session under that id."""
         named = session or self._new_id()
         line = self.session(manner.principal, named) or Line(manner.principal, [named])
-        return self._turn(verb, {"session": named}, line, manner)
+        return self._turn("chat", {"session": named}, line, manner)
 
     def derived(self, history: tuple[str, ...], opening: str | None, manner: Manner) -> Step:
         """A turn without a header: `history` is what the client sends along, `opening` one that was said before."""
