@@ -24,12 +24,8 @@ Case = tuple[str, str, int]
 def found(case: Case) -> bool:
     requirement, defect, seed = case
     profile = reference_profile((f"--defect={defect}",))
-    run = Run("reference", profile, [load().requirement(requirement)], Budget(seed=seed))
-    try:
-        run.open()
+    with Run("reference", profile, [load().requirement(requirement)], Budget(seed=seed)) as run:
         return run.result(requirement).verdict is Verdict.FAIL
-    finally:
-        run.close()
 
 
 def cases(seeds: Sequence[int], wanted: Sequence[str]) -> list[Case]:

@@ -155,6 +155,10 @@ def _refuse(error: ContinuityError, ledger: Ledger | None) -> Ending:
 def _inner_arguments(settings: Settings, arguments: Sequence[str]) -> list[str]:
     here = Path.cwd()
     given = ["-c", str(SUITE / "pytest.ini"), f"--rootdir={here}", f"--confcutdir={SUITE}"]
+    given += [
+        "-p",
+        "no:unraisableexception",
+    ]  # it collects garbage five times at the end: a second of a run that took three
     if not any("no:cacheprovider" in argument for argument in arguments):
         given += ["-o", f"cache_dir={cache_folder(here, settings.target)}"]
     return given

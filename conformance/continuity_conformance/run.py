@@ -9,7 +9,7 @@ from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, Future, as_completed
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from continuity_conformance.checks import CONCLUDING, disturbs, load_client, uses_client
 from continuity_conformance.errors import ContinuityError, KitError
@@ -38,7 +38,7 @@ class TargetFacts:
 
 
 class Run:
-    """`open()`, then `result(id)` for each requirement, then `close()`. Results come in any order and are waited for."""
+    """`open()`, then `result(id)` for each requirement, then `close()`; or `with`. Results come in any order and are waited for."""
 
     def __init__(
         self,
@@ -68,6 +68,17 @@ class Run:
         except ContinuityError as trouble:
             raise self._redactor.error(trouble) from None
         self._playing = asyncio.run_coroutine_threadsafe(self._play_all(), self._loop)
+
+    def __enter__(self) -> Self:
+        try:
+            self.open()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     @property
     def facts(self) -> TargetFacts:

@@ -35,7 +35,6 @@ from continuity_conformance.tls import trust
 from continuity_conformance.transport import Transport
 from continuity_conformance.verdicts import Evidence, Result, Verdict
 from continuity_spec import Requirement, Scenario
-from continuity_spec.contract import Contract
 from continuity_spec.derivation import derive, salted
 
 Play = Callable[[Dialogue], Awaitable[None]]
@@ -217,14 +216,12 @@ class Runner:
         # Scenarios that share restarts all play at once: each must be in it before the server is restarted.
         transport = self._transport.at_most(max(limits.parallel, limits.at_once)) if shared else self._transport
         controls = Controls(server, self._transport, has_api=target.has_api, shared=shared)
-        contract = Contract(target.header, told=target.options["tells"] != "nothing")
         return Stage(
             target,
             server,
             transport,
             controls,
             self._observer,
-            contract,
             self._labels,
             self.decided,
             self._budget,

@@ -7,10 +7,12 @@ spec and a function of a plugin are all of this kind. One that does not work rai
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from continuity_conformance.failure import Untested
-from continuity_conformance.transport import AnyTransport, Request
+
+if TYPE_CHECKING:  # a profile knows its controls, and is read by commands that send nothing
+    from continuity_conformance.transport import AnyTransport
 
 _API: Final = "/conformance/v1"
 _SHOWN: Final = 200
@@ -21,7 +23,7 @@ class Site:
     """One server of the target, as a control sees it. `key` is that of the principal who asks."""
 
     url: str
-    transport: AnyTransport
+    transport: "AnyTransport"
     key: str = field(default="", repr=False)
     folder: Path | None = None
     """The scratch folder of a target that the kit started; None where it did not."""
@@ -39,6 +41,8 @@ class Site:
 
     async def send(self, method: str, path: str, body: object = None, headers: Mapping[str, str] | None = None) -> None:
         """One request to the target with the key of whoever asks. Raises Untested where it is not accepted."""
+        from continuity_conformance.transport import Request  # noqa: PLC0415 - as above
+
         request = Request(method, self.url + path, (*self.fields, *(headers or {}).items()), body)
         answer = await self.transport.send(request)
         if not answer.accepted:

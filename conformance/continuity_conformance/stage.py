@@ -1,5 +1,6 @@
 """The stage: what every scenario of a run shares, and one server for it to play on."""
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
@@ -73,7 +74,6 @@ class Stage:
     transport: AnyTransport
     controls: Controls
     observer: Observer | None
-    contract: Contract
     labels: dict[str, str]
     decided: Mapping[str, Result]
     """The results of the run so far, for checks that conclude from them."""
@@ -82,5 +82,15 @@ class Stage:
     """What the checks of this stage have in common, under a name of theirs."""
 
     @property
+    def contract(self) -> Contract:
+        """With what the target's capabilities say, as soon as they are known: the first turns are judged too."""
+        return _contract(self.target.header, told=self.target.options["tells"] != "nothing")
+
+    @property
     def constants(self) -> Mapping[str, str]:
         return {"HEADER": self.target.header, "ORIGIN": self.target.profile.origin}
+
+
+@functools.cache
+def _contract(header: str, *, told: bool) -> Contract:
+    return Contract(header, told=told)

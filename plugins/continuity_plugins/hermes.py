@@ -88,7 +88,7 @@ class Release:
 
 
 class HermesTarget:
-    """`--target hermes`, `--target hermes==0.16.0`."""
+    """hermes-agent, its gateway as it is shipped (`--target hermes==0.16.0`)."""
 
     versions: Sequence[str] = VERSIONS
 
@@ -97,7 +97,7 @@ class HermesTarget:
 
 
 class HermesRotatingTarget:
-    """`--target hermes-rotating`: with `compression.in_place: false`."""
+    """hermes-agent with `compression.in_place: false`: the id rotates, as it did before 0.18."""
 
     versions: Sequence[str] = tuple(each for each in VERSIONS if Release(each).compresses_in_place)
 

@@ -29,7 +29,7 @@ _CONFIG: Final = {
 
 
 class NanobotTarget:
-    """`--target nanobot`."""
+    """nanobot-ai, which has sessions in the body and tells none."""
 
     versions = ("0.3.5",)
 

@@ -75,7 +75,7 @@ server:
 
 
 class OgxTarget:
-    """`--target ogx`."""
+    """OGX (once Llama Stack), /v1/responses and conversations."""
 
     versions = ("1.5.0",)
 

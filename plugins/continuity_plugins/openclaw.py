@@ -55,7 +55,7 @@ _ENVIRONMENT: Final = {
 
 
 class OpenClawTarget:
-    """`--target openclaw`."""
+    """OpenClaw from npm, its gateway with the OpenAI endpoints switched on."""
 
     versions = ("2026.9.6",)
 

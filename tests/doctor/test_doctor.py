@@ -70,10 +70,8 @@ def test_what_it_foresees_is_what_a_run_finds(plain):
     played = [
         each for _, each in foreseen.values() if each.scenarios and each.area in {"DERIVE", "ECHO", "HISTORY", "SLUG"}
     ]
-    run = Run(plain, None, played)
-    run.open()
-    found = {each.id: run.result(each.id).verdict for each in played}
-    run.close()
+    with Run(plain, None, played) as run:
+        found = {each.id: run.result(each.id).verdict for each in played}
     known = {
         Prospect.TESTABLE: Verdict.PASS,
         Prospect.REFUTABLE: Verdict.NOT_TESTED,

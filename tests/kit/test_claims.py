@@ -18,12 +18,8 @@ DISCOVER_02 = load().requirement("DISCOVER-02")
 def played(*others: str, defect: str = ""):
     """The result of DISCOVER-02 in a run with these others."""
     requirements = [*(load().requirement(other) for other in others), DISCOVER_02]
-    run = Run(None, reference_profile((f"--defect={defect}",) if defect else ()), requirements)
-    try:
-        run.open()
+    with Run(None, reference_profile((f"--defect={defect}",) if defect else ()), requirements) as run:
         return run.result("DISCOVER-02")
-    finally:
-        run.close()
 
 
 @pytest.mark.parametrize("claim", [f"{option}: {value}" for option in OPTIONS for value in OPTIONS[option]["enum"]])

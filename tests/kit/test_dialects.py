@@ -18,12 +18,8 @@ NOTHING = {"tells": "nothing"}
 
 def play(profile: Profile, *ids: str) -> dict[str, Result]:
     requirements = [each for each in load().requirements if each.id in ids]
-    run = Run(None, profile, requirements)
-    try:
-        run.open()
+    with Run(None, profile, requirements) as run:
         return {each.id: run.result(each.id) for each in requirements}
-    finally:
-        run.close()
 
 
 def scenario(identity: str, name: str) -> Scenario:
@@ -52,6 +48,13 @@ def test_nobody_goes_on_in_a_session_that_was_not_told(untold: Mapping[str, Resu
 
     assert "does not tell the session" in outcomes["by the id of a derived turn"]
     assert "by header" not in outcomes
+
+
+def test_what_only_the_capabilities_say_counts_from_the_first_turn():
+    """The answers of the calibration are judged too, and they come before anything is known."""
+    played = play(replace(reference_profile(options=NOTHING), options={}), "ECHO-12", "HISTORY-02")
+
+    assert {name: result.verdict for name, result in played.items()} == dict.fromkeys(played, Verdict.PASS)
 
 
 @pytest.mark.parametrize(

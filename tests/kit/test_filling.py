@@ -22,12 +22,8 @@ def profile_of(*arguments: str, filling: Filling = ENOUGH, compaction: str = "ro
 
 def results(profile: Profile, *ids: str) -> dict[str, Result]:
     requirements = [each for each in load().requirements if each.id in ids]
-    run = Run(None, profile, requirements)
-    try:
-        run.open()
+    with Run(None, profile, requirements) as run:
         return {each.id: run.result(each.id) for each in requirements}
-    finally:
-        run.close()
 
 
 def test_every_way_to_name_a_session_is_filled():

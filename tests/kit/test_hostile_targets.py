@@ -56,12 +56,8 @@ def running(name: str):
 
 def verdicts(url: str | None, profile: Profile) -> dict[str, Verdict]:
     requirements = load().requirements
-    run = Run(url, profile, requirements)
-    try:
-        run.open()
+    with Run(url, profile, requirements) as run:
         return {requirement.id: run.result(requirement.id).verdict for requirement in requirements}
-    finally:
-        run.close()
 
 
 def verdicts_on(name: str) -> dict[str, Verdict]:

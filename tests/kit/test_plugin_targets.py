@@ -109,12 +109,8 @@ def slug_03(control: plugin.Control) -> Result:
         profile, process=replace(profile.process, start=start), token="", controls={"evict": control}, offers=None
     )
     requirement = next(each for each in load().requirements if each.id == "SLUG-03")
-    run = Run(None, given, [requirement])
-    try:
-        run.open()
+    with Run(None, given, [requirement]) as run:
         return run.result("SLUG-03")
-    finally:
-        run.close()
 
 
 def test_a_control_of_a_plugin_works_on_the_targets_files():

@@ -22,12 +22,8 @@ from continuity_spec import load
 
 def result_of(defect, entry, seed=1):
     profile = reference_profile((f"--defect={defect}",))
-    run = Run("reference", profile, [load().requirement(entry)], Budget(seed=seed))
-    try:
-        run.open()
+    with Run("reference", profile, [load().requirement(entry)], Budget(seed=seed)) as run:
         return run.result(entry), profile
-    finally:
-        run.close()
 
 
 async def requests_of(seed):

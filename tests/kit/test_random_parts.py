@@ -49,29 +49,34 @@ def sent_by(command, folder):
 
 class TestNames:
     def test_a_generated_name_gets_our_prefix(self):
-        assert NAMES.name("sess_1") == "continuity-1-sess_1"
+        assert NAMES.known("sess_1") == "continuity-1-sess_1"
 
     @pytest.mark.parametrize("length", [1, 13, 243, 244, 255, 256, 257, 300])
     def test_a_long_name_stays_on_its_side_of_the_bound(self, length):
-        named = NAMES.name("n" * length)
-
-        assert (len(named) > 256) == (length > 256)
-        assert named.startswith("continuity-1-"[:length])
+        for named in (NAMES.known("n" * length), NAMES.new("n" * length)):
+            assert (len(named) > 256) == (length > 256)
+            assert named.startswith("continuity-1-"[:length])
 
     @pytest.mark.parametrize("value", [None, "", "  ", 7, [], {}])
     def test_what_is_no_name_is_left_as_it_is(self, value):
-        assert NAMES.name(value) == value
+        assert NAMES.known(value) == value
+        assert NAMES.new(value) == value
 
     def test_slugs_responses_and_sessions_are_renamed_wherever_they_stand(self):
-        body = NAMES.body({"conversation": {"id": "a"}, "previous_response_id": "b", "input": "c"})
+        names = Namespace("continuity-1-", lived=False)
+        body = names.body({"conversation": {"id": "a"}, "previous_response_id": "b", "input": "c"})
 
         assert body == {
-            "conversation": {"id": "continuity-1-a"},
+            "conversation": {"id": "continuity-1-0-a"},
             "previous_response_id": "continuity-1-b",
             "input": "c",
         }
-        assert NAMES.path({"session_id": "a", "other": "b"}) == {"session_id": "continuity-1-a", "other": "b"}
-        assert NAMES.fields("X-Id", {"x-id": "a", "Other": "b"}) == {"x-id": "continuity-1-a", "Other": "b"}
+        assert names.path({"session_id": "a", "other": "b"}) == {"session_id": "continuity-1-a", "other": "b"}
+        assert names.fields("X-Id", {"x-id": "a", "Other": "b"}) == {"x-id": "continuity-1-1-a", "Other": "b"}
+
+    def test_each_generated_turn_has_a_session_and_a_slug_of_its_own(self):
+        assert NAMES.fields("X-Id", {"X-Id": "a"}) != NAMES.fields("X-Id", {"X-Id": "a"})
+        assert NAMES.body({"conversation": "a"}) != NAMES.body({"conversation": "a"})
 
     def test_no_two_requests_have_one_idempotency_key(self):
         keys = [NAMES.fields("X-Id", {"Idempotency-Key": "k"})["Idempotency-Key"] for _ in range(3)]

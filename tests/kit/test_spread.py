@@ -14,13 +14,9 @@ def test_each_plays_on_one_of_them_and_checks_on_the_first():
     profile = reference_profile()
     given = replace(profile, limits=replace(profile.limits, servers=2))
     requirements = [each for each in load().requirements if each.id in IDS]
-    run = Run(None, given, requirements)
-    try:
-        run.open()
+    with Run(None, given, requirements) as run:
         results = {each.id: run.result(each.id) for each in requirements}
         first = run.facts.url
-    finally:
-        run.close()
     servers = {
         id_: {str(exchange["request"]["url"]).split("/v1/")[0] for one in result.evidence for exchange in one.exchanges}
         for id_, result in results.items()

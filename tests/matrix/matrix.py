@@ -51,6 +51,8 @@ UNSTEADY = frozenset(
 )
 """Defects that are races, or that mix scenarios which play side by side: who comes first decides what else fails, and where it shows first."""
 _MANY_STEPS = 30
+_LITTLE = Budget(examples=4)
+"""A third of what a run has: each defect shows itself in less."""
 _SIDE_BY_SIDE = 3
 """One more than the cores that it is meant for: some rows wait for turns that never end."""
 
@@ -63,12 +65,8 @@ def play(
 ) -> list[Result]:
     """The results of the suite, or of these requirements, on a reference server of its own."""
     played = load().requirements if requirements is None else requirements
-    run = Run(None, reference_profile(tuple(extra), options), played, budget)
-    try:
-        run.open()
+    with Run(None, reference_profile(tuple(extra), options), played, budget) as run:
         return [run.result(requirement.id) for requirement in played]
-    finally:
-        run.close()
 
 
 def made_for(defect: str) -> list[Requirement]:
@@ -99,7 +97,7 @@ def failures(defect: Defect, areas: Collection[str]) -> dict[str, str]:
             and (on_everything or requirement.length <= _MANY_STEPS)
         )
     ]
-    results = play([f"--defect={defect.name}"], defect.under, played)
+    results = play([f"--defect={defect.name}"], defect.under, played, _LITTLE)
     return {result.id: _where(result) for result in results if result.verdict in {Verdict.FAIL, Verdict.ERROR}}
 
 

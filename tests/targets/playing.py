@@ -11,12 +11,8 @@ from continuity_spec import load
 
 def play(target: str, ids: Sequence[str]) -> dict[str, Result]:
     requirements = [each for each in load().requirements if each.id in ids]
-    run = Run(target, None, requirements)
-    try:
-        run.open()
+    with Run(target, None, requirements) as run:
         return {each.id: run.result(each.id) for each in requirements}
-    finally:
-        run.close()
 
 
 def processes_with(words: str) -> list[int]:

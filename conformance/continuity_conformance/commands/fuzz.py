@@ -111,12 +111,10 @@ class Search:
         from continuity_conformance.fuzz.budget import Budget  # noqa: PLC0415
         from continuity_conformance.run import Run  # noqa: PLC0415
 
-        run = Run(self._options.target, self._options.profile, entries, Budget(seed=seed, folder=self._corpus.folder))
-        try:
-            run.open()
+        with Run(
+            self._options.target, self._options.profile, entries, Budget(seed=seed, folder=self._corpus.folder)
+        ) as run:
             return [run.result(entry.id) for entry in entries], run.requests
-        finally:
-            run.close()
 
 
 def _say(line: str) -> None:

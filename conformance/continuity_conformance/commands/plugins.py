@@ -20,6 +20,8 @@ class Line:
     plugin: Plugin
     about: str
     error: str = ""
+    versions: tuple[str, ...] = ()
+    """That `--target NAME==VERSION` takes; the newest is the last."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -55,7 +57,8 @@ def _target(plugin: Plugin, earlier: Plugin | None) -> Line:
         made = plugin.made()
     except PluginError as error:
         return Line(plugin, "", str(error))
-    return Line(plugin, about(made), f"Its name is taken by the {earlier.title}." if earlier else "")
+    taken = f"Its name is taken by the {earlier.title}." if earlier else ""
+    return Line(plugin, about(made), taken, tuple(getattr(made, "versions", ())))
 
 
 def _packs() -> Iterator[Line]:
@@ -78,6 +81,7 @@ def _as_json(line: Line) -> dict[str, object]:
         "name": plugin.name,
         "kind": plugin.kind,
         "about": line.about,
+        "versions": list(line.versions),
         "distribution": plugin.distribution,
         "version": plugin.version,
         "module": plugin.place,
@@ -93,6 +97,7 @@ def _told(lines: list[Line], columns: int) -> Iterator[str]:
         head = f"{plugin.name:{longest}}  {plugin.kind:6}  "
         indent = " " * len(head)
         said = [line.about] if line.about else []
+        said += [f"versions {', '.join(line.versions)}"] if line.versions else []
         said += [f"from {plugin.distribution} {plugin.version}, {plugin.place}"]
         said += [f"CANNOT BE USED: {line.error}"] if line.error else []
         for number, text in enumerate(said):

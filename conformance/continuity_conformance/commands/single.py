@@ -62,9 +62,5 @@ def _decided(options: argparse.Namespace, requirements: Sequence[Requirement]) -
     runnable = [each for each in requirements if each.manual is None]
     if not runnable:
         return
-    session = Run(options.target, options.profile, runnable, budget_of(options))
-    try:
-        session.open()
+    with Run(options.target, options.profile, runnable, budget_of(options)) as session:
         yield from (session.result(each.id) for each in runnable)
-    finally:
-        session.close()

@@ -10,7 +10,6 @@ from continuity_conformance.doctor.wire import Recorder
 from continuity_conformance.profile import Profile
 from continuity_conformance.servers import Server
 from continuity_conformance.stage import Observer, Stage
-from continuity_spec.contract import Contract
 
 
 @dataclass(slots=True)
@@ -28,7 +27,7 @@ class Patient:
     def stage(self, observer: Observer | None = None) -> Stage:
         server, target = Server(self.findings.url, self.profile), assumed(self.profile)
         controls = Controls(server, self.transport, has_api=target.has_api)
-        return Stage(target, server, self.transport, controls, observer, Contract(target.header), {}, {})
+        return Stage(target, server, self.transport, controls, observer, {}, {})
 
 
 def dialogue_on(stage: Stage) -> Dialogue:
