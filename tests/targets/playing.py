@@ -1,5 +1,6 @@
 """What the tests of real targets share. They install what they need (hundreds of MB, once) and are run by `make targets`, not by `make test`."""
 
+import os
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -7,6 +8,9 @@ from pathlib import Path
 from continuity_conformance.run import Run
 from continuity_conformance.verdicts import Result
 from continuity_spec import load
+
+HERMES = f"hermes=={os.environ.get('CONTINUITY_HERMES_VERSION', '0.19.0')}"
+TARGETS = (HERMES, "nanobot==0.3.5", "ogx==1.5.0", "openclaw==2026.9.6")
 
 
 def play(target: str, ids: Sequence[str]) -> dict[str, Result]:
