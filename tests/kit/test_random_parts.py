@@ -105,6 +105,13 @@ class TestDocument:
         }
         assert "/v1/responses" in document_of(target(offers=frozenset({"responses"})))["paths"]
 
+    def test_sessions_that_are_elsewhere_or_in_another_form_are_not_asked_for(self):
+        offers = frozenset({"sessions"})
+
+        assert "/v1/sessions/{session_id}" in document_of(target(offers=offers))["paths"]
+        for own in ({"sessions": "/api/sessions"}, {"session_field": "session"}):
+            assert not [path for path in document_of(target(offers=offers, **own))["paths"] if "sessions" in path]
+
     def test_the_continuity_header_has_the_name_that_it_has_at_the_target(self):
         document = document_of(target(header="X-My-Session"))
 

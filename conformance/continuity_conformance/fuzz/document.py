@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
+from continuity_conformance.profile import DEFAULT_SESSIONS
 from continuity_conformance.stage import Target
 from continuity_spec.contract import DOCUMENTED_HEADER, load_openapi
 
@@ -13,12 +14,18 @@ _METHODS: Final = frozenset({"get", "post", "delete"})
 
 
 def document_of(target: Target) -> dict[str, Any]:
-    """The document without controls, without what the target does not offer, and without keys, which are a check of their own."""
+    """The document without controls, without what the target does not offer, and without keys, which are a check of their own.
+
+    Sessions that a profile says are elsewhere, or answered in another form, are not the document's.
+    """
+    profile = target.profile
+    documented = (profile.sessions, profile.session_field) == (DEFAULT_SESSIONS, "")
+    left_out = (CONTROLS,) if documented else (CONTROLS, DEFAULT_SESSIONS)
     document: dict[str, Any] = json.loads(json.dumps(load_openapi()).replace(DOCUMENTED_HEADER, target.header))
     document["paths"] = {
         path: offered
         for path, item in document["paths"].items()
-        if not path.startswith(CONTROLS) and (offered := _offered(item, target)).keys() & _METHODS
+        if not path.startswith(left_out) and (offered := _offered(item, target)).keys() & _METHODS
     }
     document.pop("security")
     for item in document["paths"].values():
