@@ -33,8 +33,9 @@ NOT_RUN = "not run"
 MEASURED = """\
 ## hermes-agent: measured by hand, and by the suite
 
-What was measured by hand before there was a suite ([measured.yaml](measured.yaml)), and the verdict on each requirement, or on one of its scenarios, that shows the same. Where
-they disagree, the last column has the verdict that would follow from the measurement. Of a scenario only failures are kept, so that otherwise *no failure* is all that can be said.
+What was measured by hand before there was a suite ([measured.yaml](measured.yaml)), and the verdict on each requirement, or on one of its scenarios, that shows the same. A
+scenario ends where it first fails: what it asks before that holds. Of scenarios only failures are kept, so that otherwise *no failure* is all that can be said. Where measurement and
+verdict disagree, the last column has the verdict that would follow, and the reason stands below.
 
 """
 
@@ -94,12 +95,17 @@ def disagreements(folder: Path = HERE) -> list[Row]:
 
 
 def agreement(folder: Path = HERE) -> Iterator[Row]:
-    for entry in yaml.safe_load((HERE / "measured.yaml").read_text(encoding="utf-8")):
+    for entry in entries():
         for version, measured in entry["measured"].items():
             path = folder / f"hermes-{version}" / "results.json"
-            for shown_by, follows in _following(entry["shown_by"], version):
+            for shown_by, follows in _following(entry.get("shown_by", {}), version):
                 verdict, because = told(path, shown_by), entry.get("because", "")
                 yield Row(entry["behaviour"], version, measured, shown_by, follows, verdict, because)
+
+
+def entries() -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = yaml.safe_load((HERE / "measured.yaml").read_text(encoding="utf-8"))
+    return found
 
 
 def _following(shown_by: dict[str, Any], version: str) -> Iterator[tuple[str, str]]:
@@ -140,8 +146,9 @@ def measured() -> str:
     heads = ("behaviour", "version", "measured by hand", "requirement", "verdict", "agrees")
     lines = table(heads, (_cells(list(same)) for _, same in by_version))
     ran = sum(row.verdict != NOT_RUN for row in rows)
-    reasons = {row.behaviour: row.because for row in rows if row.because}
-    notes = (f"**{behaviour}.** {because}" for behaviour, because in reasons.items())
+    notes = (
+        f"**{each['behaviour']}.** {each[why]}" for why in ("because", "unseen") for each in entries() if why in each
+    )
     agrees = f"{ran - len(disagreements())} of {ran} verdicts agree."
     return "\n\n".join((f"{MEASURED}{agrees}", "\n".join(lines), *notes)) + "\n"
 
