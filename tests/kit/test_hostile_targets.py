@@ -22,7 +22,7 @@ KEYS = {"alice": "key-of-alice-0123456789", "bob": "key-of-bob-0123456789"}
 STARTED = {"200 {}", "echoed headers", "constant ids", "random ids"}
 """Hostile servers that the kit starts itself, so that restarts and kills are played on them too. Others would never be ready, or not in time."""
 LITTLE = Budget(examples=1)
-"""What one example refutes, twelve refute too: so little lets as much pass as any budget."""
+"""What one example refutes, twelve refute too: fewer let more pass, and never less."""
 VALID = "all its answers are valid objects, whichever session they belong to"
 MAY_PASS = {
     **{name: {} for name in SERVERS},
