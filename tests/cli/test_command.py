@@ -1,39 +1,25 @@
 """The command `continuity`: help that gets one going, one line for what is wrong, and the exit codes.
 
-What is no matter of the process is asked of `main`, which costs no start.
+What is no matter of the process is asked without one.
 """
 
-import io
 import json
 import os
 import signal
 import socket
 import subprocess
-from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import pytest
 from running import CONTINUITY
+from running import called as continuity
 
-from continuity_conformance.cli import main
 from continuity_conformance.release import newest
 from continuity_spec import load
 
 
 def process(*arguments: str, **options) -> subprocess.CompletedProcess[str]:
     return subprocess.run([CONTINUITY, *arguments], capture_output=True, text=True, timeout=400, check=False, **options)
-
-
-def continuity(*arguments: str, encoding: str = "utf-8") -> subprocess.CompletedProcess[str]:
-    """The same without a process, on streams as a process has them."""
-    streams = [io.TextIOWrapper(io.BytesIO(), encoding, write_through=True) for _ in range(2)]
-    with redirect_stdout(streams[0]), redirect_stderr(streams[1]):
-        try:
-            code = main(arguments)
-        except SystemExit as end:  # as argparse ends
-            code = int(end.code or 0)
-    said, complaints = (stream.buffer.getvalue().decode(encoding) for stream in streams)
-    return subprocess.CompletedProcess(arguments, code, said, complaints)
 
 
 def assert_one_line(text: str) -> None:
