@@ -20,8 +20,12 @@ test:
 	@$(MAKE) --no-print-directory -j2 $(READY) browser
 	@$(MAKE) --no-print-directory -j2 lint pytest
 
+# What takes longest comes first, so that nobody is left alone with it at the end.
+FIRST := tests/matrix tests/install tests/kit tests/gate
+OTHERS := $(filter-out $(FIRST) tests/targets tests/__pycache__,$(patsubst %/,%,$(wildcard tests/*/))) $(wildcard tests/test_*.py)
+
 pytest: $(READY)
-	$(BIN)/python -m pytest -n 3 --dist loadfile
+	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder $(FIRST) $(OTHERS)
 
 # Real servers, installed in the user's cache folder: hundreds of MB the first time.
 targets: $(READY)

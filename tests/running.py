@@ -1,10 +1,13 @@
-"""Bundled servers as processes of their own, for tests of the kit against a server that is already running."""
+"""Bundled servers as processes of their own, for tests of the kit against a server that is already running; and the command without a process."""
 
+import io
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
+
+from continuity_conformance.cli import main
 
 CONTINUITY = str(Path(sys.executable).with_name("continuity"))
 FAILS = "DERIVE-04"
@@ -20,3 +23,15 @@ def serving(*arguments: str) -> Iterator[str]:
             yield server.stdout.readline().removeprefix("listening on ").strip()
         finally:
             server.terminate()
+
+
+def called(*arguments: str, encoding: str = "utf-8") -> subprocess.CompletedProcess[str]:
+    """The command `continuity` without a process, which takes longest to start, on streams as a process has them."""
+    streams = [io.TextIOWrapper(io.BytesIO(), encoding, write_through=True) for _ in range(2)]
+    with redirect_stdout(streams[0]), redirect_stderr(streams[1]):
+        try:
+            code = main(arguments)
+        except SystemExit as end:  # as argparse ends
+            code = int(end.code or 0)
+    said, complaints = (stream.buffer.getvalue().decode(encoding) for stream in streams)
+    return subprocess.CompletedProcess(arguments, code, said, complaints)

@@ -1,22 +1,24 @@
-"""The command `continuity`: help that gets one going, one line for what is wrong, and the exit codes."""
+"""The command `continuity`: help that gets one going, one line for what is wrong, and the exit codes.
+
+What is no matter of the process is asked without one.
+"""
 
 import json
 import os
 import signal
 import socket
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from running import CONTINUITY
+from running import called as continuity
 
 from continuity_conformance.release import newest
 from continuity_spec import load
 
-CONTINUITY = str(Path(sys.executable).with_name("continuity"))
 
-
-def continuity(*arguments: str, **options) -> subprocess.CompletedProcess[str]:
+def process(*arguments: str, **options) -> subprocess.CompletedProcess[str]:
     return subprocess.run([CONTINUITY, *arguments], capture_output=True, text=True, timeout=400, check=False, **options)
 
 
@@ -51,15 +53,15 @@ def test_every_command_has_help(command: str):
 
 
 def test_version_is_told():
-    assert continuity("--version").stdout.startswith("continuity 0.")
+    assert process("--version").stdout.startswith("continuity 0.")
 
 
 def test_no_command_is_a_usage_error():
-    assert continuity().returncode == 2
+    assert process().returncode == 2
 
 
 def test_a_closed_port_is_one_line_and_code_3(closed_port: str, tmp_path: Path):
-    done = continuity("check", closed_port, "--report", str(tmp_path))
+    done = process("check", closed_port, "--report", str(tmp_path))
 
     assert done.returncode == 3
     assert done.stdout == ""
@@ -130,7 +132,7 @@ def test_spec_show_draws_all_scenarios_or_the_one_that_is_asked_for():
 
 
 def test_a_terminal_without_lines_is_drawn_to_in_ascii():
-    shown = continuity("spec", "show", "SLUG-07", env=os.environ | {"PYTHONIOENCODING": "ascii"}).stdout
+    shown = process("spec", "show", "SLUG-07", env=os.environ | {"PYTHONIOENCODING": "ascii"}).stdout
 
     assert shown.isascii()
     assert "->X" in shown
@@ -153,7 +155,7 @@ def test_lint_of_a_broken_file_ends_with_1(tmp_path: Path):
 
 
 def test_serve_is_the_server_itself():
-    shown = continuity("serve", "--help")
+    shown = process("serve", "--help")
 
     assert shown.returncode == 0
     assert "--defect" in shown.stdout
@@ -184,10 +186,10 @@ def test_an_unknown_defect_is_answered_with_the_nearest():
 
 @pytest.mark.parametrize("by", ["defect", "requirement"])
 @pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
-def test_the_matrix_is_told_whole_within_80_columns(by: str, encoding: str):
-    environment = os.environ | {"PYTHONIOENCODING": encoding, "COLUMNS": "80"}
-    told = continuity("defects", "--matrix", "--by", by, env=environment).stdout
-    data = json.loads(continuity("defects", "--matrix", "--by", by, "--json", env=environment).stdout)
+def test_the_matrix_is_told_whole_within_80_columns(by: str, encoding: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    told = continuity("defects", "--matrix", "--by", by, encoding=encoding).stdout
+    data = json.loads(continuity("defects", "--matrix", "--by", by, "--json", encoding=encoding).stdout)
 
     assert max(map(len, told.splitlines())) <= 80
     assert all(f"\n{name}" in told for name in data)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from running import CONTINUITY, serving
+from running import CONTINUITY, called, serving
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -49,6 +49,14 @@ def continuity(tmp_path: Path, surroundings: dict[str, str]) -> Command:
         )
 
     return run
+
+
+@pytest.fixture
+def at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
+    """The same without a process, for what is said before a run begins, or after one."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
+    return called
 
 
 @pytest.fixture

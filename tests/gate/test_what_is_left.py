@@ -22,6 +22,8 @@ from continuity_spec.schema import schema
 
 Results = Callable[[], dict[str, Any]]
 RELEASE = len(newest().requirements)
+LARGE = ("--area", "DERIVE,HISTORY,SLUG")
+"""What leaves a results.json of 2 MB."""
 
 
 @contextmanager
@@ -43,8 +45,10 @@ def stalled(url: str) -> Iterator[str]:
 
 
 @contextmanager
-def checking(target: str, folder: Path, environ: dict[str, str], *more: str) -> Iterator[subprocess.Popen[str]]:
-    command = [CONTINUITY, "check", target, "-k", "ECHO or SLUG", "--report", "report", *more]
+def checking(
+    target: str, folder: Path, environ: dict[str, str], *more: str, part: str = "ECHO-02 or SLUG-02"
+) -> Iterator[subprocess.Popen[str]]:
+    command = [CONTINUITY, "check", target, "-k", part, "--report", "report", *more]
     with subprocess.Popen(
         command, cwd=folder, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as running:
@@ -122,7 +126,8 @@ def test_a_second_signal_does_not_disturb_the_end(stalled, tmp_path, surrounding
 
 
 def test_terminated_under_pytest_it_leaves_what_was_decided(stalled, tmp_path, surroundings, results: Results):
-    command = [sys.executable, "-m", "pytest", "--target", stalled, "--continuity-report", "report", "ECHO", "SLUG"]
+    command = [sys.executable, "-m", "pytest", "--target", stalled, "--continuity-report", "report"]
+    command += ["ECHO-02", "SLUG-02"]
     with subprocess.Popen(command, cwd=tmp_path, env=surroundings, stdout=subprocess.PIPE, text=True) as running:
         wait_for_a_pass(results, running)
         running.terminate()
@@ -158,7 +163,8 @@ def silent() -> Iterator[str]:
 def crashing(hook: str, url: str, folder: Path, environ: dict[str, str]) -> int:
     """Run the suite in a pytest with a plugin that does not survive; give its exit code."""
     (folder / "crash.py").write_text(hook)
-    command = [sys.executable, "-m", "pytest", "-p", "crash", "--target", url, "--continuity-report", "report", "ECHO"]
+    command = [sys.executable, "-m", "pytest", "-p", "crash", "--target", url, "--continuity-report", "report"]
+    command += ["ECHO-02", "ECHO-03"]
     return subprocess.run(command, cwd=folder, env=environ, capture_output=True, timeout=400, check=False).returncode
 
 
@@ -187,7 +193,7 @@ def full_disk() -> None:
 
 
 def test_a_full_disk_leaves_the_last_file_that_could_be_written(url, tmp_path, surroundings, results: Results):
-    command = [CONTINUITY, "check", url, "--examples", "1", "--report", "report"]
+    command = [CONTINUITY, "check", url, *LARGE, "--report", "report"]
     done = subprocess.run(
         command,
         cwd=tmp_path,
@@ -218,7 +224,7 @@ def test_a_disk_that_is_really_full_does_so_too(url, tmp_path, surroundings, res
         pytest.skip(f"mount is not allowed here: {mounted.stderr.decode().strip()}")
     try:
         done = subprocess.run(
-            [CONTINUITY, "check", url, "--examples", "1", "--report", "report"],
+            [CONTINUITY, "check", url, *LARGE, "--report", "report"],
             cwd=tmp_path,
             env=surroundings,
             capture_output=True,
@@ -239,7 +245,7 @@ def test_a_disk_that_is_really_full_does_so_too(url, tmp_path, surroundings, res
 def test_a_reader_never_finds_half_a_file(url, tmp_path, surroundings, results: Results):
     """Read it as often as possible while it is written again and again."""
     read = 0
-    with checking(url, tmp_path, surroundings) as running:
+    with checking(url, tmp_path, surroundings, part="ECHO or SLUG") as running:
         while running.poll() is None:
             if (tmp_path / "report" / "results.json").exists():
                 json.loads((tmp_path / "report" / "results.json").read_text(encoding="utf-8"))

@@ -1,6 +1,7 @@
 """What a stranger gets: the built wheel in an environment of its own, a server in one process, pytest in an empty folder in another."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -11,12 +12,23 @@ import house
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PIP = ("-m", "pip", "--disable-pip-version-check", "-q")
+PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check", "-q")
+"""Ours also installs for the stranger, with `--python`: one of their own takes seconds to install, and is not what is tested."""
+FOREIGN = {"PYTHONPATH", "PYTHONDONTWRITEBYTECODE"}
+ENVIRON = {name: value for name, value in os.environ.items() if name not in FOREIGN}
+"""Nothing but the environment says where the kit is, and what was compiled once is kept there."""
+AREAS = ("DERIVE", "ECHO", "SLUG")
 
 
 def run(*command, cwd, check=True):
     done = subprocess.run(
-        [str(word) for word in command], cwd=cwd, capture_output=True, text=True, timeout=300, check=False
+        [str(word) for word in command],
+        cwd=cwd,
+        env=ENVIRON,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
     )
     assert not check or done.returncode == 0, done.stdout + done.stderr
     return done
@@ -26,24 +38,28 @@ def run(*command, cwd, check=True):
 def installed(tmp_path_factory):
     """The bin folder of a fresh environment with only the wheel and what it depends on."""
     folder = tmp_path_factory.mktemp("installed")
-    run(sys.executable, *PIP, "wheel", "--no-deps", "--wheel-dir", folder, ROOT, cwd=folder)
-    venv.create(folder / "env", with_pip=True)
-    run(folder / "env/bin/python", *PIP, "install", "--no-compile", *folder.glob("*.whl"), cwd=folder)
+    run(*PIP, "wheel", "--no-deps", "--wheel-dir", folder, ROOT, cwd=folder)
+    venv.create(folder / "env")
+    pip = (*PIP, "--python", folder / "env/bin/python")
+    run(*pip, "install", "--no-compile", *folder.glob("*.whl"), cwd=folder)
     return folder / "env/bin"
 
 
 @pytest.fixture
 def server(installed, tmp_path):
     command = [str(installed / "continuity"), "serve", "--port", "0", "--db", str(tmp_path / "c.db")]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+    with subprocess.Popen(
+        command, env=ENVIRON, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
         yield process.stdout.readline().removeprefix("listening on ").strip()
         process.terminate()
 
 
 def test_pytest_in_an_empty_folder_tests_what_can_be_tested(installed, server, tmp_path):
+    """A few areas are enough for that; tests/plugin does so with all of them, and the next test has the whole release."""
     folder = tmp_path / "empty"
     folder.mkdir()
-    given = ("--target", server, "--continuity-report", tmp_path / "report", "--continuity-examples", "1")
+    given = ("--target", server, "--continuity-report", tmp_path / "report", *AREAS)
     done = run(installed / "pytest", *given, cwd=folder, check=False)
     results = json.loads((tmp_path / "report/results.json").read_text())
     counts = results["counts"]
@@ -60,9 +76,13 @@ def test_pytest_in_an_empty_folder_tests_what_can_be_tested(installed, server, t
 
 
 def test_the_bundled_server_is_conformant(installed, tmp_path):
-    done = run(installed / "continuity", "check", cwd=tmp_path)
+    """The one whole run of all tests with the budget that everybody has."""
+    done = run(installed / "continuity", "check", "--report", "report", cwd=tmp_path)
+    results = house.results(tmp_path / "report")
 
     assert re.search(r"verdict: conformant +reference", done.stdout)
+    assert results["verdict"] == "conformant"
+    assert results["target"]["observed"] == "probe"
 
 
 def test_pytest_without_a_target_is_as_it_was(installed, tmp_path):
@@ -86,9 +106,10 @@ def test_the_matrix_comes_along(installed, tmp_path):
 def with_house(installed, tmp_path_factory):
     """Built and installed as its users would; taken away again, so that the tests above find what they expect."""
     folder = tmp_path_factory.mktemp("house")
-    run(installed / "python", *PIP, "install", "--no-deps", house.written(folder), cwd=folder)
+    pip = (*PIP, "--python", installed / "python")
+    run(*pip, "install", "--no-deps", house.written(folder), cwd=folder)
     yield installed
-    run(installed / "python", *PIP, "uninstall", "--yes", "house-rules", cwd=folder)
+    run(*pip, "uninstall", "--yes", "house-rules", cwd=folder)
 
 
 def test_a_strangers_plugins_are_listed_with_their_package(with_house, tmp_path):

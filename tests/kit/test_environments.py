@@ -7,6 +7,7 @@ import threading
 import zipfile
 from pathlib import Path
 
+import pip
 import pytest
 
 from continuity_conformance.environments import npm_environment, python_environment
@@ -34,6 +35,18 @@ def wheel(tmp_path: Path) -> str:
     return str(path)
 
 
+@pytest.fixture
+def quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A Python whose environments come without a pip of their own, which takes seconds to install, and find the one that is here."""
+    (tmp_path / "path").mkdir()
+    (tmp_path / "path" / "pip").symlink_to(Path(pip.__file__).parent)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "path"))
+    python = tmp_path / "quick-python"
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@" --without-pip\n')
+    python.chmod(0o755)
+    return str(python)
+
+
 def value_in(folder: Path) -> str:
     command = [str(folder / "bin" / "python"), "-c", "import tiny_thing; print(tiny_thing.VALUE)"]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
@@ -54,25 +67,31 @@ def test_it_is_installed_once_and_says_so(wheel: str, cache: Path):
     assert said == told
 
 
-def test_what_holds_other_things_has_another_folder(wheel: str, tmp_path: Path):
+def test_what_holds_other_things_has_another_folder(wheel: str, quick: str, tmp_path: Path):
     other = tmp_path / "other" / Path(wheel).name
     other.parent.mkdir()
     shutil.copy(wheel, other)
 
-    assert python_environment("tiny", [wheel], print) != python_environment("tiny", [str(other)], print)
+    folders = [python_environment("tiny", [each], print, python=quick) for each in (wheel, str(other))]
+
+    assert folders[0] != folders[1]
 
 
-def test_a_half_made_one_is_made_anew(wheel: str):
-    folder = python_environment("tiny", [wheel], print)
+def test_a_half_made_one_is_made_anew(wheel: str, quick: str):
+    folder = python_environment("tiny", [wheel], print, python=quick)
     (folder / "continuity-finished").unlink()
     shutil.rmtree(folder / "lib")
 
-    assert value_in(python_environment("tiny", [wheel], print)) == "42"
+    assert value_in(python_environment("tiny", [wheel], print, python=quick)) == "42"
 
 
-def test_two_at_once_install_it_once(wheel: str):
+def test_two_at_once_install_it_once(wheel: str, quick: str):
     said: list[str] = []
-    threads = [threading.Thread(target=python_environment, args=("tiny", [wheel], said.append)) for _ in range(2)]
+
+    def install() -> None:
+        python_environment("tiny", [wheel], said.append, python=quick)
+
+    threads = [threading.Thread(target=install) for _ in range(2)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -81,9 +100,9 @@ def test_two_at_once_install_it_once(wheel: str):
     assert sum(line.startswith("installed ") for line in said) == 1
 
 
-def test_a_failure_is_told_with_the_installers_last_words(tmp_path: Path):
+def test_a_failure_is_told_with_the_installers_last_words(tmp_path: Path, quick: str):
     with pytest.raises(KitError, match="cannot be installed: python ended with code 1") as caught:
-        python_environment("tiny", [str(tmp_path / "nowhere.whl")], print)
+        python_environment("tiny", [str(tmp_path / "nowhere.whl")], print, python=quick)
 
     assert "nowhere.whl" in caught.value.do
 

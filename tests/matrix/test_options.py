@@ -13,7 +13,7 @@ from continuity_spec import load
 from continuity_spec.loader import BUNDLED
 
 LITTLE = Budget(examples=2)
-"""Random testing with the whole budget is what `make check` does, under the default options; tests/cli does so with one example."""
+"""Random testing with the whole budget is what tests/install does, under the default options."""
 
 
 def _values() -> dict[str, list[str]]:

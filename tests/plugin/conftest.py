@@ -16,11 +16,10 @@ Pytest = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture(scope="session")
 def surroundings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """An environment without the settings of whoever runs these tests, whose bytecode and caches are kept for the session."""
-    kept = tmp_path_factory.mktemp("kept")
+    """An environment without the settings of whoever runs these tests."""
     foreign = ("PYTEST_", "COV_", "PYTHONDONTWRITEBYTECODE")
     environ = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
-    return environ | {"PYTHONPYCACHEPREFIX": str(kept / "pyc"), "XDG_CACHE_HOME": str(kept / "cache"), "COLUMNS": "80"}
+    return environ | {"XDG_CACHE_HOME": str(tmp_path_factory.mktemp("cache")), "COLUMNS": "80"}
 
 
 @pytest.fixture

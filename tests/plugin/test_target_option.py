@@ -20,15 +20,11 @@ def release() -> list[str]:
 
 
 def test_an_empty_folder_collects_the_whole_release_without_a_target(run_pytest):
+    """Node ids name the file and the requirement."""
     done = run_pytest("--target", NOWHERE, "--collect-only", "-q")
 
     assert done.returncode == 0, done.stderr
     assert collected(done.stdout) == release()
-
-
-def test_node_ids_name_the_file_and_the_requirement(run_pytest):
-    done = run_pytest("--target", NOWHERE, "--collect-only", "-q")
-
     assert "derive.yaml::DERIVE-01" in done.stdout.splitlines()
 
 

@@ -27,11 +27,10 @@ def continuity(*arguments: str, cwd: Path, **environ: str) -> subprocess.Complet
     )
 
 
-def checked(folder: Path, *arguments: str, **environ: str) -> Path:
+def checked(folder: Path, *arguments: str, **environ: str) -> None:
     done = continuity("check", *arguments, "--report", str(folder), cwd=folder, **environ)
     (folder / "terminal.txt").write_text(done.stdout)
     assert (folder / "report.html").is_file(), done.stdout + done.stderr
-    return folder
 
 
 def load(folder: Path) -> dict[str, Any]:
