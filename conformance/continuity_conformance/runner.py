@@ -143,7 +143,8 @@ class Runner:
     async def _play_calm(
         self, requirement: Requirement, scenario: Scenario, example: Mapping[str, Any], play: Play
     ) -> Evidence:
-        async with self._spread.lease(first=requirement.check is not None) as stage:
+        spread = self._spread
+        async with spread.lease_random() if requirement.check in SEEDED else spread.lease() as stage:
             return await self._play(requirement, scenario, example, play, stage)
 
     async def _disturb(

@@ -1,6 +1,7 @@
 """Calm scenarios spread over several servers of a target whose process uses one core at a time.
 
-They are independent, so it does not matter which of the servers one plays on. Python checks share what they find out, and stay on the first.
+They are independent: each plays on whichever server has a free place. Random checks share what they find out, want the same processor, and play one after the
+other on the first server, where the scenarios leave them half of the places if there are other servers.
 """
 
 import asyncio
@@ -10,18 +11,15 @@ from contextlib import asynccontextmanager
 from continuity_conformance.stage import Stage
 
 
-class _Place:
-    """One server: how many play on it or wait for it, and at most so many at once."""
+class _Server:
+    """One of them, started when it is first needed."""
 
-    def __init__(self, start: Callable[[], Awaitable[Stage]], parallel: int, stage: Stage | None = None) -> None:
+    def __init__(self, start: Callable[[], Awaitable[Stage]], stage: Stage | None = None) -> None:
         self._start = start
         self._stage = stage
         self._starting = asyncio.Lock()
-        self.here = 0
-        self.places = asyncio.Semaphore(parallel)
 
     async def stage(self) -> Stage:
-        """Start the server when it is first needed."""
         async with self._starting:
             self._stage = self._stage or await self._start()
         return self._stage
@@ -31,15 +29,25 @@ class Spread:
     """The servers of calm scenarios: the one that was calibrated, and `servers` - 1 others."""
 
     def __init__(self, first: Stage, start: Callable[[], Awaitable[Stage]], servers: int, parallel: int) -> None:
-        self._places = [_Place(start, parallel, first), *(_Place(start, parallel) for _ in range(servers - 1))]
+        self._first = first
+        self._random = asyncio.Lock()
+        others = [_Server(start) for _ in range(servers - 1)]
+        here = max(parallel // 2, 1) if others else parallel
+        self._free: asyncio.Queue[_Server] = asyncio.Queue()
+        for server in [*(others * parallel), *([_Server(start, first)] * here)]:
+            self._free.put_nowait(server)
 
     @asynccontextmanager
-    async def lease(self, *, first: bool) -> AsyncIterator[Stage]:
-        """A stage to play on: the first one, or the one that fewest are at."""
-        place = self._places[0] if first else min(self._places, key=lambda each: each.here)
-        place.here += 1
+    async def lease(self) -> AsyncIterator[Stage]:
+        """A stage to play on, as soon as there is a free place."""
+        server = await self._free.get()
         try:
-            async with place.places:
-                yield await place.stage()
+            yield await server.stage()
         finally:
-            place.here -= 1
+            self._free.put_nowait(server)
+
+    @asynccontextmanager
+    async def lease_random(self) -> AsyncIterator[Stage]:
+        """The first one, for a check that makes up its data."""
+        async with self._random:
+            yield self._first
