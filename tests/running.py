@@ -4,7 +4,7 @@ import io
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
 
 from continuity_conformance.cli import main
@@ -35,3 +35,14 @@ def called(*arguments: str, encoding: str = "utf-8") -> subprocess.CompletedProc
             code = int(end.code or 0)
     said, complaints = (stream.buffer.getvalue().decode(encoding) for stream in streams)
     return subprocess.CompletedProcess(arguments, code, said, complaints)
+
+
+def processes_with(words: str) -> list[int]:
+    """The processes that have these words in their command or environment. Linux alone tells."""
+    return [int(process.name) for process in Path("/proc").glob("[0-9]*") if words in _told(process)]
+
+
+def _told(process: Path) -> str:
+    with suppress(OSError):
+        return ((process / "cmdline").read_bytes() + (process / "environ").read_bytes()).decode("utf-8", "replace")
+    return ""

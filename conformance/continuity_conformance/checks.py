@@ -26,6 +26,7 @@ from continuity_conformance.registry import (
     COSTLY,
     DISTURBING,
     SEEDED,
+    SHARING,
     check,
     concluding,
     disturbing,
@@ -37,7 +38,17 @@ if TYPE_CHECKING:
     from openai import AsyncOpenAI
     from openai.types.chat import ChatCompletionUserMessageParam
 
-__all__ = ["CHECKS", "CONCLUDING", "COSTLY", "DISTURBING", "SEEDED", "disturbs", "load_client", "uses_client"]
+__all__ = [
+    "CHECKS",
+    "CONCLUDING",
+    "COSTLY",
+    "DISTURBING",
+    "SEEDED",
+    "SHARING",
+    "disturbs",
+    "load_client",
+    "uses_client",
+]
 
 _STEP: Final = "the openai client"
 _CLIENT_TURNS: Final = 4

@@ -23,6 +23,7 @@ from continuity_conformance.commands import (
     spec,
 )
 from continuity_conformance.errors import ContinuityError
+from continuity_conformance.stopping import Stopped
 from continuity_spec import SpecError
 
 _USAGE: Final = 2
@@ -58,6 +59,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _complain(str(error), _USAGE)
     except KeyboardInterrupt:
         return _INTERRUPTED
+    except Stopped as stopped:
+        return stopped.exit_code
     except BrokenPipeError:
         # The reader has gone (`| head`). Python would complain once more when it flushes at the end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

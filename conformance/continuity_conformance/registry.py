@@ -13,6 +13,8 @@ COSTLY: Final[set[str]] = set()
 """The checks that take longer than all calm scenarios together."""
 SEEDED: Final[set[str]] = set()
 """The checks that make up their data, from the seed of the budget."""
+SHARING: Final[set[str]] = set()
+"""Those of them that ask what one campaign found, which is played once: they are on one server."""
 CONCLUDING: Final[set[str]] = set()
 """The checks that rest on the results of the run."""
 

@@ -7,6 +7,7 @@ import asyncio
 import threading
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, Future, as_completed
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -18,6 +19,7 @@ from continuity_conformance.profile import Profile
 from continuity_conformance.reaching import must_answer
 from continuity_conformance.redaction import public_url, redactor_of
 from continuity_conformance.runner import Runner
+from continuity_conformance.stopping import stoppable
 from continuity_conformance.targets import BUNDLED, resolve
 from continuity_conformance.verdicts import Result, Verdict, by_review, undecided
 from continuity_spec import Requirement
@@ -57,9 +59,11 @@ class Run:
         self._thread: threading.Thread | None = None
         self._playing: Future[None] | None = None
         self._runner: Runner | None = None
+        self._stoppable = ExitStack()
 
     def open(self) -> None:
         """Start the loop thread, reach (or start) the target, calibrate, start all scenarios. Raises ContinuityError."""
+        self._stoppable.enter_context(stoppable())
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="continuity", daemon=True)
         self._thread.start()
@@ -129,6 +133,7 @@ class Run:
         loop.close()
         for future in self._futures.values():
             future.cancel()
+        self._stoppable.close()
 
     def _wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
         assert self._loop is not None

@@ -14,7 +14,7 @@ from typing import Any
 from continuity_conformance.always import judge_always
 from continuity_conformance.applicability import hindrance, scenarios, without_steps
 from continuity_conformance.calibration import assumed, calibrate
-from continuity_conformance.checks import CHECKS, DISTURBING, SEEDED
+from continuity_conformance.checks import CHECKS, DISTURBING, SEEDED, SHARING
 from continuity_conformance.controls import Controls
 from continuity_conformance.dialogue import Dialogue
 from continuity_conformance.errors import ContinuityError
@@ -52,6 +52,7 @@ class Runner:
         self._target_name = target_name
         self._stack = AsyncExitStack()
         self._model = AsyncExitStack()
+        self._servers: list[Server] = []
         self._labels: dict[str, str] = {}
         self.decided: dict[str, Result] = {}
         self._played: list[Played] = []
@@ -94,6 +95,7 @@ class Runner:
     async def close(self) -> None:
         """The model goes first: a target that still waits for it would take all its time to end."""
         await self._model.aclose()
+        await asyncio.gather(*(server.stop() for server in self._servers))
         await self._stack.aclose()
 
     async def play(self, requirement: Requirement, calm_done: asyncio.Event) -> Result:
@@ -143,8 +145,9 @@ class Runner:
     async def _play_calm(
         self, requirement: Requirement, scenario: Scenario, example: Mapping[str, Any], play: Play
     ) -> Evidence:
-        spread = self._spread
-        async with spread.lease_random() if requirement.check in SEEDED else spread.lease() as stage:
+        spread, check = self._spread, requirement.check
+        random = spread.lease_random(sharing=check in SHARING) if check in SEEDED else None
+        async with random or spread.lease() as stage:
             return await self._play(requirement, scenario, example, play, stage)
 
     async def _disturb(
@@ -208,7 +211,7 @@ class Runner:
 
     async def _server(self, *, alone: bool = False) -> Server:
         server = await start_server(self._profile, self._probe_url, alone=alone)
-        self._stack.push_async_callback(server.stop)
+        self._servers.append(server)
         return server
 
     def _stage(self, server: Server, like: Stage | None = None, shared: SharedRestarts | None = None) -> Stage:

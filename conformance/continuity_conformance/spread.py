@@ -1,7 +1,7 @@
 """Calm scenarios spread over several servers of a target whose process uses one core at a time.
 
-They are independent: each plays on whichever server has a free place. Random checks share what they find out, want the same processor, and play one after the
-other on the first server, where the scenarios leave them half of the places if there are other servers.
+They are independent: each plays on whichever server has a free place. Checks that make up their data send thousands of requests, one after the other: those that share
+a campaign on the first server, where the scenarios leave them half of the places if there are others, the rest on the last one.
 """
 
 import asyncio
@@ -18,6 +18,7 @@ class _Server:
         self._start = start
         self._stage = stage
         self._starting = asyncio.Lock()
+        self.random = asyncio.Lock()
 
     async def stage(self) -> Stage:
         async with self._starting:
@@ -29,12 +30,11 @@ class Spread:
     """The servers of calm scenarios: the one that was calibrated, and `servers` - 1 others."""
 
     def __init__(self, first: Stage, start: Callable[[], Awaitable[Stage]], servers: int, parallel: int) -> None:
-        self._first = first
-        self._random = asyncio.Lock()
-        others = [_Server(start) for _ in range(servers - 1)]
+        self._servers = [_Server(start, first), *(_Server(start) for _ in range(servers - 1))]
+        others = self._servers[1:]
         here = max(parallel // 2, 1) if others else parallel
         self._free: asyncio.Queue[_Server] = asyncio.Queue()
-        for server in [*(others * parallel), *([_Server(start, first)] * here)]:
+        for server in [*(others * parallel), *(self._servers[:1] * here)]:
             self._free.put_nowait(server)
 
     @asynccontextmanager
@@ -47,7 +47,8 @@ class Spread:
             self._free.put_nowait(server)
 
     @asynccontextmanager
-    async def lease_random(self) -> AsyncIterator[Stage]:
-        """The first one, for a check that makes up its data."""
-        async with self._random:
-            yield self._first
+    async def lease_random(self, *, sharing: bool) -> AsyncIterator[Stage]:
+        """A stage for a check that makes up its data, when it is its turn."""
+        server = self._servers[0 if sharing else -1]
+        async with server.random:
+            yield await server.stage()

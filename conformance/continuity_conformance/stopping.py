@@ -1,4 +1,7 @@
-"""SIGTERM and SIGHUP end a run as Ctrl-C does: what was decided is written, and what was started is stopped."""
+"""SIGTERM and SIGHUP end a run as Ctrl-C does: what was decided is written, and what was started is stopped.
+
+The first of them is heard. Another one of any kind, until the process has ended, must not leave half of what was started running: people press Ctrl-C twice.
+"""
 
 import signal
 import threading
@@ -9,9 +12,16 @@ from typing import Final, NoReturn
 
 from _pytest.outcomes import Exit
 
-_SIGNALS: Final = tuple(
-    getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)
-)  # Windows has no SIGHUP
+_USUAL: Final = {
+    getattr(signal, name): usual
+    for name, usual in (
+        ("SIGTERM", signal.SIG_DFL),
+        ("SIGHUP", signal.SIG_DFL),
+        ("SIGINT", signal.default_int_handler),
+    )
+    if hasattr(signal, name)
+}
+"""What happens at a signal where nobody has decided otherwise. Windows has no SIGHUP."""
 _BY_SIGNAL: Final = 128
 """What shells add to the number of a signal to make an exit code."""
 
@@ -27,7 +37,7 @@ class Stopped(Exit):
 @contextmanager
 def stoppable() -> Iterator[None]:
     """Signals that somebody else handles, or ignores (nohup), stay theirs; so do all outside of the main thread."""
-    ours = [each for each in _SIGNALS if _in_main_thread() and signal.getsignal(each) is signal.SIG_DFL]
+    ours = [each for each, usual in _USUAL.items() if _in_main_thread() and signal.getsignal(each) is usual]
     for each in ours:
         signal.signal(each, _stop)
     try:
@@ -35,7 +45,7 @@ def stoppable() -> Iterator[None]:
     finally:
         for each in ours:
             if signal.getsignal(each) is _stop:
-                signal.signal(each, signal.SIG_DFL)
+                signal.signal(each, _USUAL[each])
 
 
 def _in_main_thread() -> bool:
@@ -43,8 +53,9 @@ def _in_main_thread() -> bool:
 
 
 def _stop(number: int, _: FrameType | None) -> NoReturn:
-    """The first one is heard. Another one, until the process has ended, must not leave half of what was started running."""
-    for each in _SIGNALS:
+    for each in _USUAL:
         if signal.getsignal(each) is _stop:
             signal.signal(each, signal.SIG_IGN)
+    if number == signal.SIGINT:
+        raise KeyboardInterrupt
     raise Stopped(number)

@@ -1,5 +1,6 @@
 """Whatever ends a run, results.json is readable, has what was decided, and says that the run did not go to its end."""
 
+import itertools
 import json
 import os
 import resource
@@ -15,7 +16,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from running import CONTINUITY
+from running import CONTINUITY, processes_with
 
 from continuity_conformance.release import newest
 from continuity_spec.schema import schema
@@ -110,19 +111,42 @@ def test_a_signal_ends_it_in_good_order(stalled, tmp_path, surroundings, results
     assert "the run was stopped" in {each["id"]: each for each in results()["requirements"]}["SLUG-02"]["reason"]
 
 
-def test_a_second_signal_does_not_disturb_the_end(stalled, tmp_path, surroundings, results: Results):
-    """As a service manager sends it: SIGTERM to every process of the group, and again a moment later."""
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_more_signals_do_not_disturb_the_end(stalled, tmp_path, surroundings, results: Results, number: signal.Signals):
+    """People press Ctrl-C again and again, and service managers are no better."""
     with checking(stalled, tmp_path, surroundings) as running:
         wait_for_a_pass(results, running)
         while running.poll() is None:
-            running.terminate()
+            running.send_signal(number)
             time.sleep(0.02)
         said, complaints = running.communicate(timeout=30)
 
-    assert running.returncode == 128 + signal.SIGTERM
+    assert running.returncode == 128 + number
     assert "stopped: not everything that was selected was decided" in said
     assert "Traceback" not in said + complaints
     assert_incomplete(results())
+
+
+@pytest.mark.parametrize("command", ["check", "run"])
+@pytest.mark.parametrize("numbers", [(signal.SIGINT, signal.SIGTERM), (signal.SIGHUP, signal.SIGINT)])
+def test_nothing_that_was_started_outlives_signals(
+    tmp_path, surroundings, command: str, numbers: tuple[signal.Signals]
+):
+    asked = ["check", "-k", "DURABLE"] if command == "check" else ["run", "DURABLE-03"]
+    environ = surroundings | {"TMPDIR": str(tmp_path)}
+    with subprocess.Popen([CONTINUITY, *asked], env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+        while not processes_with(f"--db={tmp_path}"):
+            assert running.poll() is None, running.communicate()
+            time.sleep(0.02)
+        for number in itertools.cycle(numbers):
+            if running.poll() is not None:
+                break
+            running.send_signal(number)
+            time.sleep(0.05)
+
+    assert running.returncode in {128 + number for number in numbers}
+    assert processes_with(str(tmp_path)) == []
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_terminated_under_pytest_it_leaves_what_was_decided(stalled, tmp_path, surroundings, results: Results):

@@ -19,17 +19,6 @@ def play(target: str, ids: Sequence[str]) -> dict[str, Result]:
         return {each.id: run.result(each.id) for each in requirements}
 
 
-def processes_with(words: str) -> list[int]:
-    """The processes that have these words in their command or environment. Linux alone tells."""
-    return [int(process.name) for process in Path("/proc").glob("[0-9]*") if words in _told(process)]
-
-
-def _told(process: Path) -> str:
-    with suppress(OSError):
-        return ((process / "cmdline").read_bytes() + (process / "environ").read_bytes()).decode("utf-8", "replace")
-    return ""
-
-
 def peers(pid: int) -> set[str]:
     """The addresses at the other end of a process' TCP connections, as the kernel writes them."""
     sockets = {_link(handle) for handle in Path(f"/proc/{pid}/fd").glob("*")}

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import aiohttp
 import pytest
-from targets.playing import TARGETS, peers, processes_with
+from running import processes_with
+from targets.playing import TARGETS, peers
 
 from continuity_conformance.cache import user_cache
 from continuity_conformance.probe import Probe, listening

@@ -13,7 +13,7 @@ from continuity_conformance.fuzz import sequences  # noqa: F401 - it registers i
 from continuity_conformance.fuzz.findings import Concern, Finding, tell
 from continuity_conformance.fuzz.shared import Shared, shared_of
 from continuity_conformance.fuzz.wire import Wire, in_thread
-from continuity_conformance.registry import Check, check, seeded
+from continuity_conformance.registry import SHARING, Check, check, seeded
 
 if TYPE_CHECKING:
     from continuity_conformance.fuzz.malformed import Malformed
@@ -38,31 +38,37 @@ def after_sessions(ask: Check) -> Check:
     return seeded(check(played))
 
 
-@after_sessions
+def of_campaign(ask: Check) -> Check:
+    """Register a check that asks what the campaign found."""
+    SHARING.add(ask.__name__)
+    return after_sessions(ask)
+
+
+@of_campaign
 async def right_data_accepted(dialogue: Dialogue) -> None:
     """CONTRACT-01: what the document allows is accepted."""
     await _campaign(dialogue, Concern.SUCCESS)
 
 
-@after_sessions
+@of_campaign
 async def wrong_data_refused(dialogue: Dialogue) -> None:
     """CONTRACT-02: what it rules out is refused."""
     await _campaign(dialogue, Concern.REFUSAL)
 
 
-@after_sessions
+@of_campaign
 async def answers_as_documented(dialogue: Dialogue) -> None:
     """CONTRACT-03: every answer is as documented."""
     await _campaign(dialogue, Concern.DOCUMENTED)
 
 
-@after_sessions
+@of_campaign
 async def no_server_error(dialogue: Dialogue) -> None:
     """CONTRACT-04: nothing ends in a 5xx."""
     await _campaign(dialogue, Concern.ALIVE)
 
 
-@after_sessions
+@of_campaign
 async def other_methods_refused(dialogue: Dialogue) -> None:
     """CONTRACT-05: methods that a path does not take are refused."""
     await _campaign(dialogue, Concern.METHOD)
@@ -93,7 +99,7 @@ async def key_asked_everywhere(dialogue: Dialogue) -> None:
     await _explore(dialogue, play)
 
 
-@after_sessions
+@of_campaign
 async def told_ids_accepted_back(dialogue: Dialogue) -> None:
     """CONTRACT-09: every id that is told is accepted back."""
     await _campaign(dialogue, Concern.HEADER)
@@ -112,7 +118,7 @@ async def names_come_back(dialogue: Dialogue) -> None:
     await _properties(dialogue, lambda properties: properties.names_come_back())
 
 
-@after_sessions
+@of_campaign
 async def wrong_model_fields_refused(dialogue: Dialogue) -> None:
     """CONTRACT-12: wrong values of fields that only the model reads are refused."""
     await _campaign(dialogue, Concern.FOREIGN)
