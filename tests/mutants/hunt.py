@@ -94,7 +94,7 @@ def _play(profile: Profile, requirements: Sequence[Requirement], seconds: float 
         for result in run.as_decided(seconds):
             if result.verdict is Verdict.FAIL:
                 return result.id
-            if load().requirement(result.id).check not in CONCLUDING:  # these need the whole suite
+            if not _needs_others(load().requirement(result.id)):
                 seen.add(result.verdict)
     except TooLong:
         return HANGS
@@ -103,6 +103,11 @@ def _play(profile: Profile, requirements: Sequence[Requirement], seconds: float 
     finally:
         run.close()
     return UNTESTED if seen & {Verdict.NOT_TESTED, Verdict.ERROR} else ""
+
+
+def _needs_others(requirement: Requirement) -> bool:
+    """What is concluded from all that was played is untested in a part of the suite, whatever the server."""
+    return requirement.always is not None or requirement.check in CONCLUDING
 
 
 def reached(one: Round) -> Lines:

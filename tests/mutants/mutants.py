@@ -19,13 +19,14 @@ from rounds import ALONE, WHOLE, Reach, Round, everything, promising
 from continuity_conformance.cache import user_cache
 from continuity_spec.loader import BUNDLED
 
-_SIDE_BY_SIDE = 2
+_SIDE_BY_SIDE = 4
+"""Twice the cores that it is meant for: much of a round is waiting."""
 
 
 def hunt(
     hunted: Sequence[Mutant], chosen: Callable[[Mutant, Reach], Iterator[Round]], known: Mapping[str, Fate]
 ) -> Iterator[tuple[Mutant, Fate]]:
-    """The fate of each as it is found, two at a time; what killed it the last time is played first."""
+    """The fate of each as it is found, several at a time; what killed it the last time is played first."""
     with ProcessPoolExecutor(_SIDE_BY_SIDE) as pool:
         reach = _reach(pool)
         playing = {

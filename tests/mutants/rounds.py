@@ -1,7 +1,7 @@
 """Rounds: which requirements are played on a mutant, under which options, and in which order.
 
-What cannot show a mutant, because the changed lines never run in it, is left out; and so is what could but hardly will, because it restarts servers or takes
-long: a mutant that only that would kill counts as a survivor. `--all` leaves out nothing.
+What cannot show a mutant, because the changed lines never run in it, is left out; and so is what could but hardly will, because it restarts servers, takes
+long or has little to do with the module: a mutant that only that would kill counts as a survivor. `--all` leaves out nothing.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,6 +17,7 @@ from continuity_spec import Requirement, load
 Lines = set[tuple[str, int]]
 _AREAS: Final[Mapping[str, tuple[str, ...]]] = {
     "adopt": ("MIGRATE",),
+    "borders": ("CONTRACT", "ERROR"),
     "concurrency": ("CONCUR",),
     "deletion": ("DELETE",),
     "derivation": ("DERIVE",),
@@ -59,12 +60,14 @@ def _entries(*, disturbing: bool) -> list[Requirement]:
 
 _CALM: Final = _entries(disturbing=False)
 _DISTURBING: Final = _entries(disturbing=True)
-_TOGETHER: Final = frozenset(one.id for one in _CALM if one.always is not None or one.check in CONCLUDING)
+_TOGETHER: Final = [one for one in _CALM if one.always is not None or one.check in CONCLUDING]
 """What is judged on everything that was said."""
-_RANDOM: Final = "CONTRACT"
-_MANY_STEPS: Final = 30
+_RANDOM: Final = [one for one in _CALM if one.area == "CONTRACT"]
+_SPOKEN: Final = [one for one in _CALM if one not in _TOGETHER and one not in _RANDOM]
+_OTHERS: Final = 24
+"""So many of the requirements that get to the changed lines by the way: the shortest, from all areas."""
 DEFAULT, *OTHERS = OPTIONS
-ALONE: Final = tuple(Round(DEFAULT, (one.id,)) for one in [*_CALM, *_DISTURBING] if one.id not in _TOGETHER)
+ALONE: Final = tuple(Round(DEFAULT, (one.id,)) for one in [*_CALM, *_DISTURBING] if one not in _TOGETHER)
 WHOLE: Final = tuple(
     Round(options, tuple(one.id for one in entries)) for entries in (_CALM, _DISTURBING) for options in OPTIONS
 )
@@ -83,19 +86,23 @@ class Reach:
 def promising(mutant: Mutant, reach: Reach) -> Iterator[Round]:
     """The rounds that may show a mutant, cut to what is likely to, the quick ones first."""
     alone = {one.ids[0] for one in ALONE if reach.gets_to(one, mutant)}
-    calm = [one for one in _first(_CALM, mutant) if one.id in alone]
-    likely = [one for one in calm if _likely(one, mutant) and one.area != _RANDOM]
-    others = [one for one in calm if one not in likely and one.area != _RANDOM and one.length <= _MANY_STEPS]
-    yield Round(DEFAULT, tuple(one.id for one in likely))
+    calm, disturbing, random = (
+        [one for one in _first(entries, mutant) if one.id in alone] for entries in (_SPOKEN, _DISTURBING, _RANDOM)
+    )
+    likely = [one for one in calm if _likely(one, mutant)]
+    others = sorted((one for one in calm if one not in likely), key=lambda one: one.length)
+    yield _round(DEFAULT, likely)
     if calm:
-        yield Round(DEFAULT, (*(one.id for one in others), *_TOGETHER))
+        yield _round(DEFAULT, [*likely[:1], *others[:_OTHERS], *_TOGETHER])
     for whole in WHOLE[1 : len(OPTIONS)]:
         if reach.gets_to(whole, mutant):
-            chosen = [one for one in _first(_CALM, mutant) if not calm or _likely(one, mutant)]
-            yield Round(whole.options, tuple(one.id for one in chosen))
-    disturbing = [one for one in _first(_DISTURBING, mutant) if one.id in alone and (not calm or _likely(one, mutant))]
-    yield Round(DEFAULT, tuple(one.id for one in disturbing))
-    yield Round(DEFAULT, tuple(one.id for one in calm if one.area == _RANDOM))
+            yield _round(whole.options, [one for one in _first(_SPOKEN, mutant) if not calm or _likely(one, mutant)])
+    for entries in (disturbing, random):
+        yield _round(DEFAULT, [one for one in entries if not calm or _likely(one, mutant)])
+
+
+def _round(options: str, entries: Sequence[Requirement]) -> Round:
+    return Round(options, tuple(one.id for one in entries))
 
 
 def everything(mutant: Mutant, reach: Reach) -> Iterator[Round]:
