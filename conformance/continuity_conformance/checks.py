@@ -203,7 +203,7 @@ async def killed_under_load(dialogue: Dialogue) -> None:
     """DURABLE-04: many kills in a row under load; then everything that was acknowledged is looked for in what the model sees."""
     sessions = [Talker(dialogue, "chat", {"session": f"$id-{k}"}, f"$id-{k}") for k in range(_TALKERS)]
     slugs = [Talker(dialogue, "respond", {"conversation": f"$slug-{k}"}, f"$s-{k}") for k in range(_TALKERS)]
-    talkers = [*sessions, *(slugs if "responses" in dialogue.stage.target.offers else [])]
+    talkers = [*sessions, *(slugs if dialogue.stage.target.takes_slugs else [])]
     await kill_under_load(dialogue, talkers, _KILLS)
     await asyncio.gather(*(talker.check() for talker in talkers))
     await asyncio.gather(*(talker.check() for talker in talkers))

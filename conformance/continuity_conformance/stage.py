@@ -64,6 +64,10 @@ class Target:
     declares: bool = False
     """Whether anybody says what it is: its capabilities, or a profile."""
 
+    @property
+    def takes_slugs(self) -> bool:
+        return "responses" in self.offers and self.profile.slugs != "none"
+
 
 @dataclass(slots=True)
 class Stage:

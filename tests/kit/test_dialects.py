@@ -50,6 +50,12 @@ def test_nobody_goes_on_in_a_session_that_was_not_told(untold: Mapping[str, Resu
     assert "by header" not in outcomes
 
 
+def test_whoever_takes_no_slugs_is_killed_under_load_without_them():
+    forgetful = reference_profile(("--defect=slug-lost-on-restart",))
+
+    assert play(replace(forgetful, slugs="none"), "DURABLE-04")["DURABLE-04"].verdict is Verdict.PASS
+
+
 def test_what_only_the_capabilities_say_counts_from_the_first_turn():
     """The answers of the calibration are judged too, and they come before anything is known."""
     played = play(replace(reference_profile(options=NOTHING), options={}), "ECHO-12", "HISTORY-02")
