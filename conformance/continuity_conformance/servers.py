@@ -9,7 +9,6 @@ import os
 import signal
 import tempfile
 import time
-from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -26,6 +25,7 @@ from continuity_conformance.profile import Profile
 _POLL_SECONDS: Final = 0.02
 _TOUCH_SECONDS: Final = 0.001
 _LAST_LINES: Final = 12
+_LAST_BYTES: Final = 16_384
 _SHOWN: Final = 200
 _SQLITE_FILES: Final = ("", "-wal", "-shm", "-journal")
 _CLOSED_PROXY: Final = "http://127.0.0.1:9"
@@ -128,8 +128,8 @@ class StartedProcess:
         self._port = Port()
         self._probe_url = probe_url
         self._running: asyncio.subprocess.Process | None = None
-        self._reader: asyncio.Task[None] | None = None
-        self._last_lines: deque[str] = deque(maxlen=_LAST_LINES)
+        self._output = Path(self._folder.name, f"continuity-output-{self._port.number}.log")
+        """What it says. A file, not a pipe: nobody has to read it, and no end waits for whoever holds the other end."""
         self.start_seconds = 0.0
 
     @property
@@ -169,20 +169,20 @@ class StartedProcess:
         command = [self._filled(word) for word in self._process.start]
         self._write_files()
         try:
-            self._running = await asyncio.create_subprocess_exec(
-                *command,
-                env=self._environment(),
-                cwd=self._folder.name,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.STDOUT,
-                start_new_session=True,
-            )
+            with self._output.open("wb") as output:
+                self._running = await asyncio.create_subprocess_exec(
+                    *command,
+                    env=self._environment(),
+                    cwd=self._folder.name,
+                    stdin=asyncio.subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=asyncio.subprocess.STDOUT,
+                    start_new_session=True,
+                )
         except OSError as trouble:
             raise NotStartedError(
                 f"The target cannot be started: {trouble}.", where=command[0], do="Check process.start."
             ) from None
-        self._reader = asyncio.create_task(self._read_output(self._running))
 
     def _write_files(self) -> None:
         """Once, before the first start: what the target made of them since is its own."""
@@ -212,7 +212,11 @@ class StartedProcess:
 
     @property
     def _said(self) -> str:
-        return "\n  ".join(self._last_lines) or "nothing"
+        """Its last lines, so that a target that does not come up can say why."""
+        with self._output.open("rb") as output:
+            output.seek(max(0, output.seek(0, os.SEEK_END) - _LAST_BYTES))
+            lines = output.read().decode("utf-8", "replace").splitlines()
+        return "\n  ".join(line.rstrip() for line in lines[-_LAST_LINES:]) or "nothing"
 
     async def restart(self) -> None:
         await self.end()
@@ -249,14 +253,6 @@ class StartedProcess:
         except TimeoutError:
             _signal_group(running.pid, signal.SIGKILL)
             await running.wait()
-        if self._reader is not None:
-            await asyncio.wait({self._reader})
-
-    async def _read_output(self, running: asyncio.subprocess.Process) -> None:
-        """Keep the last lines, so that a target that does not come up can say why."""
-        assert running.stdout is not None
-        async for line in running.stdout:
-            self._last_lines.append(line.decode("utf-8", "replace").rstrip())
 
     async def _ready(self, command: str) -> None:
         try:

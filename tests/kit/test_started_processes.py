@@ -99,3 +99,27 @@ def test_a_target_that_does_not_end_in_its_time_is_killed():
         return time.monotonic() - began
 
     assert 0.4 < asyncio.run(play()) < 5
+
+
+TALKATIVE = """
+import signal, sys, time
+signal.signal(signal.SIGTERM, lambda *_: sys.stdout.write("x" * 1_000_000))
+while True: time.sleep(0.05)
+"""
+
+
+def test_one_that_says_much_and_does_not_end_is_ended_all_the_same():
+    """Stopped in the middle of its start, when everything else of the run is cancelled too."""
+
+    async def play() -> None:
+        process = Process((sys.executable, "-c", TALKATIVE), stop_seconds=1.0)
+        starting = asyncio.create_task(start_server(Profile("talkative", process=process), ""))
+        await asyncio.sleep(0.5)
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        async with asyncio.timeout(20):
+            await asyncio.gather(*others, return_exceptions=True)
+        assert starting.cancelled()
+
+    asyncio.run(play())
