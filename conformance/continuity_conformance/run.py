@@ -147,7 +147,7 @@ class Run:
 
     async def _close(self) -> None:
         """Nothing of the run outlives it: neither a task nor a process."""
-        others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+        others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task() and not _accepts(task)]
         for task in others:
             task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
@@ -196,6 +196,11 @@ class Run:
         assert self._runner is not None
         self._runner.decided[requirement.id] = result
         future.set_result(self._redactor.result(result))
+
+
+def _accepts(task: asyncio.Task[Any]) -> bool:
+    """Whether asyncio is taking in a connection: cancelled before its first step, it would never close the socket."""
+    return getattr(task.get_coro(), "__name__", "") == "_accept_connection2"
 
 
 def reach(target: str | None, profile: Path | None) -> None:

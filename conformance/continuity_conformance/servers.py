@@ -29,9 +29,9 @@ _LAST_BYTES: Final = 16_384
 _SHOWN: Final = 200
 _SQLITE_FILES: Final = ("", "-wal", "-shm", "-journal")
 _CLOSED_PROXY: Final = "http://127.0.0.1:9"
+"""Nobody listens there: what a target asks of the internet is refused at once."""
 _NOBODY: Final = Path(__file__).with_name("nobody.pem")
 """The one certificate that an isolated target trusts; nobody has its key. Reading all of the system's takes 50 ms for every HTTP client that is made."""
-"""Nobody listens there: what a target asks of the internet is refused at once."""
 _KEPT: Final = ("PATH", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "TZ", "SYSTEMROOT")
 
 
