@@ -59,8 +59,19 @@ class Talker:
 async def kill_under_load(dialogue: Dialogue, talkers: Sequence[Talker], kills: int) -> None:
     """Kill the target so many times while all of them talk, each time a few turns later."""
     for number in range(kills):
-        ending = _kill_after(dialogue, talkers[0], _TURNS_BEFORE_A_KILL + number)
-        await asyncio.gather(ending, *(talker.talk() for talker in talkers[1:]))
+        talks = [asyncio.create_task(talker.talk()) for talker in talkers[1:]]
+        try:
+            # To its end, whatever becomes of a talk: a kill that goes on alone would start a server that nobody stops.
+            await _kill_after(dialogue, talkers[0], _TURNS_BEFORE_A_KILL + number)
+            await asyncio.gather(*talks)
+        finally:
+            await _no_more(talks)
+
+
+async def _no_more(talks: Sequence[asyncio.Task[None]]) -> None:
+    for talk in talks:
+        talk.cancel()
+    await asyncio.gather(*talks, return_exceptions=True)
 
 
 async def _kill_after(dialogue: Dialogue, talker: Talker, turns: int) -> None:

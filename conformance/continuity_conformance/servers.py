@@ -61,7 +61,9 @@ class Server:
         """Stop, put an old database in place, and start so many processes on it at once."""
         started = self._replaced(await self._stopped(), write)
         self.twins = [started.twin() for _ in range(servers - 1)]
-        await asyncio.gather(*(process.start() for process in (started, *self.twins)))
+        starts = [process.start() for process in (started, *self.twins)]
+        for trouble in filter(None, await asyncio.gather(*starts, return_exceptions=True)):
+            raise trouble
 
     async def begin_and_kill(self, write: Callable[[Path], None], starts: float) -> None:
         """Stop, put an old database in place, start, kill so many times the time of a start after the database was touched, start again."""
