@@ -159,7 +159,8 @@ async def _turns(rules):
 
 
 @pytest.mark.parametrize("defect", [None, *DEFECTS])
-def test_a_server_with_a_defect_starts_and_answers(defect):
+def test_a_server_with_a_defect_starts_and_answers(defect, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # some leave files where they are started
     rules = (DEFECTS[defect].rules if defect else Rules)(Options())
 
     answered = asyncio.run(_turns(rules))
