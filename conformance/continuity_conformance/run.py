@@ -10,7 +10,7 @@ from concurrent.futures import CancelledError, Future, as_completed
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 from continuity_conformance.checks import CONCLUDING, disturbs, load_client, uses_client
 from continuity_conformance.errors import ContinuityError, KitError
@@ -25,6 +25,7 @@ from continuity_conformance.verdicts import Result, Verdict, by_review, undecide
 from continuity_spec import Requirement
 
 T = TypeVar("T")
+_ASYNCIO: Final = Path(asyncio.__file__).parent
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +148,7 @@ class Run:
 
     async def _close(self) -> None:
         """Nothing of the run outlives it: neither a task nor a process."""
-        others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task() and not _accepts(task)]
+        others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task() and not _internal(task)]
         for task in others:
             task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
@@ -198,9 +199,14 @@ class Run:
         future.set_result(self._redactor.result(result))
 
 
-def _accepts(task: asyncio.Task[Any]) -> bool:
-    """Whether asyncio is taking in a connection: cancelled before its first step, it would never close the socket."""
-    return getattr(task.get_coro(), "__name__", "") == "_accept_connection2"
+def _internal(task: asyncio.Task[Any]) -> bool:
+    """Whether it is asyncio's own, which is not ours to cancel.
+
+    Before its first step, one that takes in a connection would never close the socket, and one that connects the pipes of a process would let whoever waits
+    for the end of that process wait for ever.
+    """
+    code = getattr(task.get_coro(), "cr_code", None)
+    return code is not None and Path(code.co_filename).parent == _ASYNCIO
 
 
 def reach(target: str | None, profile: Path | None) -> None:

@@ -10,9 +10,11 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from running import processes_with
 
 from continuity_conformance.errors import NotStartedError
 from continuity_conformance.profile import Process, Profile
+from continuity_conformance.run import Run
 from continuity_conformance.servers import start_server
 
 SERVER = (sys.executable, str(Path(__file__).with_name("small_server.py")), "{port}")
@@ -123,3 +125,18 @@ def test_one_that_says_much_and_does_not_end_is_ended_all_the_same():
         assert starting.cancelled()
 
     asyncio.run(play())
+
+
+def test_a_run_that_is_closed_while_a_process_starts_leaves_nothing(tmp_path):
+    words = f"{tmp_path}"
+    profile = Profile("small", process=Process((*SERVER, words)))
+
+    async def play() -> bool:
+        starting = asyncio.create_task(start_server(profile, ""))
+        while not processes_with(words):  # noqa: ASYNC110 - nobody tells when it is forked
+            await asyncio.sleep(0)  # forked, and its pipes are not connected yet
+        await Run(None, None, [])._close()
+        return starting.cancelled()
+
+    assert asyncio.run(asyncio.wait_for(play(), 20))
+    assert processes_with(words) == []
