@@ -62,6 +62,7 @@ _CALM: Final = _entries(disturbing=False)
 _DISTURBING: Final = _entries(disturbing=True)
 _TOGETHER: Final = [one for one in _CALM if one.always is not None or one.check in CONCLUDING]
 """What is judged on everything that was said."""
+_ALWAYS: Final = [one for one in _TOGETHER if one.always is not None]
 _RANDOM: Final = [one for one in _CALM if one.area == "CONTRACT"]
 _SPOKEN: Final = [one for one in _CALM if one not in _TOGETHER and one not in _RANDOM]
 _OTHERS: Final = 24
@@ -96,7 +97,8 @@ def promising(mutant: Mutant, reach: Reach) -> Iterator[Round]:
         yield _round(DEFAULT, [*likely[:1], *others[:_OTHERS], *_TOGETHER])
     for whole in WHOLE[1 : len(OPTIONS)]:
         if reach.gets_to(whole, mutant):
-            yield _round(whole.options, [one for one in _first(_SPOKEN, mutant) if not calm or _likely(one, mutant)])
+            spoken = [one for one in _first(_SPOKEN, mutant) if not calm or _likely(one, mutant)]
+            yield _round(whole.options, [*spoken, *_ALWAYS])
     for entries in (disturbing, random):
         yield _round(DEFAULT, [one for one in entries if not calm or _likely(one, mutant)])
 
