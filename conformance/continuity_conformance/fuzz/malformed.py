@@ -19,6 +19,8 @@ Parts = tuple[tuple[str, int], ...]
 _JSON: Final = ("Content-Type", "application/json")
 _MEGABYTES: Final = 20
 _DEPTHS: Final = (200, 500, 900, 5_000, 100_000)
+_AS_JSON: Final = ("application/json", "application/json; charset=utf-8", "Application/JSON;charset=UTF-8")
+"""How clients announce JSON."""
 _OTHER_TYPES: Final = (
     "text/plain",
     "application/xml",
@@ -102,7 +104,8 @@ class Malformed:
         """JSON that is announced as something else is refused, and the same bytes as JSON are accepted."""
         found: list[Finding] = []
         for path, body in self._bodies.items():
-            found += self._accepted(path, _bytes(body))
+            for kind in _AS_JSON:
+                found += self._accepted(path, _bytes(body), ("Content-Type", kind))
             for kind in _OTHER_TYPES:
                 found += self._refused(path, _bytes(body), {400, 415}, ("Content-Type", kind))
         return found
@@ -126,8 +129,8 @@ class Malformed:
 
     # All
 
-    def _accepted(self, path: str, content: bytes) -> Iterator[Finding]:
-        request, answer = self._sent(path, content, _JSON)
+    def _accepted(self, path: str, content: bytes, kind: tuple[str, str] = _JSON) -> Iterator[Finding]:
+        request, answer = self._sent(path, content, kind)
         if not answer.accepted:
             yield _finding("the body as it is meant accepted", str(answer.status or answer.error), request, answer)
 
