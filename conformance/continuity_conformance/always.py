@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Final
 
 from continuity_conformance.judge import Judge, is_status
+from continuity_conformance.notes import Intervention
 from continuity_conformance.outcome import Ending, Played, Scene, ending, evidence
 from continuity_conformance.redaction import Redactor
 from continuity_conformance.stage import Exchange
@@ -34,10 +35,17 @@ async def judge_always(
     bad = [each for each in judged if each[2].verdict is not Verdict.PASS][:_SHOWN]
     good = [each for each in judged if each[2].verdict is Verdict.PASS][:1]
     shown = [
-        evidence(Scene(requirement, one.evidence.scenario, "", target, redactor), ended, [exchange])
+        evidence(
+            Scene(requirement, one.evidence.scenario, "", target, redactor), ended, [exchange], _before(one, exchange)
+        )
         for one, exchange, ended in (*bad, *good)
     ]
     return shown or [Evidence("", "", Verdict.NOT_TESTED, "no answer of a scenario that passed is of this kind")]
+
+
+def _before(played: Played, exchange: Exchange) -> list[Intervention]:
+    """What was done to the target before an answer."""
+    return [each for each in played.dialogue.notes.interventions if each.at <= exchange.at]
 
 
 async def _judge(always: Always, played: Played, exchange: Exchange) -> Ending:

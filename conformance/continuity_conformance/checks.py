@@ -175,6 +175,9 @@ async def old_writer(dialogue: Dialogue) -> None:
         {"conversation": "$new", "response": "$r2", "session": "$s2", "turns": ["green"]}
     )
     moved = dialogue.interventions.old_row({"conversation": "$old", "response": "$r2"})
+    dialogue.notes.intervention(
+        "", "an old writer adds a row to the new database", "in the statements of the old schema"
+    )
     with database_errors_are_findings():
         await asyncio.to_thread(write_to, dialogue.stage.server.database, [row, moved])
     await dialogue.do("respond", {"session": "$s2", "sees": ["green", "white"]}, conversation="$new", say="white")

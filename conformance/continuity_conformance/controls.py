@@ -14,7 +14,7 @@ from continuity_conformance.legacy import OldRow, old_database
 from continuity_conformance.profile import Filling
 from continuity_conformance.restarts import SharedRestarts
 from continuity_conformance.servers import Server
-from continuity_conformance.site import PACKED, RELEASED, ApiControl, Control, Site
+from continuity_conformance.site import PACKED, RELEASED, ApiControl, Control, Site, how
 from continuity_conformance.transport import AnyTransport
 
 _NEEDED_AS: Final[Mapping[str, frozenset[str]]] = {
@@ -31,7 +31,7 @@ _FAULTS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 class Controls:
-    """The controls of one server."""
+    """The controls of one server. Those that somebody gives tell how they do it."""
 
     def __init__(
         self, server: Server, transport: AnyTransport, *, has_api: bool, shared: SharedRestarts | None = None
@@ -74,46 +74,51 @@ class Controls:
     async def kill(self) -> None:
         await self._new_process("kill")
 
-    async def evict(self, response: str, key: str) -> None:
-        await self._do("evict", key, {"response_id": response})
+    async def evict(self, response: str, key: str) -> str:
+        return await self._do("evict", key, {"response_id": response})
 
-    async def compress(self, session: str, key: str) -> None:
-        await self._do("compress", key, {"session_id": session})
+    async def compress(self, session: str, key: str) -> str:
+        return await self._do("compress", key, {"session_id": session})
 
-    async def break_store(self, what: str, key: str) -> None:
+    async def break_store(self, what: str, key: str) -> str:
+        told = []
         for fault in _FAULTS[what]:
             self._server.broken.add(fault)
-            await self._do("fault", key, {"what": fault, "on": True})
+            told.append(await self._do("fault", key, {"what": fault, "on": True}))
+        return "; ".join(told)
 
-    async def mend_store(self, key: str) -> None:
-        for fault in sorted(self._server.broken):
-            await self._do("fault", key, {"what": fault, "on": False})
+    async def mend_store(self, key: str) -> str:
+        faults = sorted(self._server.broken)
+        told = [await self._do("fault", key, {"what": fault, "on": False}) for fault in faults]
         self._server.broken.clear()
+        return "; ".join(told)
 
-    async def named(self, name: str, params: Mapping[str, object], key: str) -> None:
-        await self._do(name, key, params)
+    async def named(self, name: str, params: Mapping[str, object], key: str) -> str:
+        return await self._do(name, key, params)
 
-    async def _new_process(self, how: str) -> None:
+    async def _new_process(self, manner: str) -> None:
         started = self._server.started
         assert started is not None, "a scenario that restarts runs only where the kit started the target"
         before = started.pid
-        await (started.restart() if how == "restart" else started.kill())
+        await (started.restart() if manner == "restart" else started.kill())
         if started.pid == before:
-            raise KitError(f"{how}: the process is still the same one.", where=self._server.url)
+            raise KitError(f"{manner}: the process is still the same one.", where=self._server.url)
 
-    async def _do(self, name: str, key: str, params: Mapping[str, object]) -> None:
+    async def _do(self, name: str, key: str, params: Mapping[str, object]) -> str:
         started = self._server.started
         folder = started.file("{folder}") if started else None
         fields = tuple(standing_fields(self._server.profile, key))
         site = Site(self._server.url, self._transport, key, folder, fields)
         try:
-            await self._control(name)(site, params)
+            control = self._control(name)
+            await control(site, params)
         except Untested as trouble:
             raise Untested(f"the control {name} did not work: {trouble}") from None
         except (ContinuityError, Unmet):
             raise
         except Exception as trouble:  # noqa: BLE001 - a plugin's own fault says nothing about the contract
             raise Untested(f"the control {name} did not work: {type(trouble).__name__}: {trouble}") from None
+        return how(control, params)
 
     def _control(self, name: str) -> Control:
         given = self._server.profile.controls.get(name) or PACKED.get(name)

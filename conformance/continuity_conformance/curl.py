@@ -33,9 +33,11 @@ _UNSEEN: Final = frozenset({"sees", "recalls", "forgets", "summary", "system", "
 """Expectations about what the model saw: no answer shows it."""
 
 
-def one_request(expectation: str, exchanges: Sequence[Mapping[str, Any]], base: str = "") -> str | None:
+def one_request(
+    expectation: str, exchanges: Sequence[Mapping[str, Any]], interventions: Sequence[object], base: str = ""
+) -> str | None:
     """The command where one request shows the failure, and None where more than that is needed."""
-    shows = len(exchanges) == 1 and expectation not in _UNSEEN
+    shows = len(exchanges) == 1 and not interventions and expectation not in _UNSEEN
     return curl(exchanges[0], base) if shows else None
 
 

@@ -9,6 +9,8 @@ import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
+from itertools import takewhile
 from typing import Any, Final
 
 from continuity_conformance.answers import read
@@ -17,7 +19,8 @@ from continuity_conformance.filling import Fillers
 from continuity_conformance.interventions import Interventions, made_step
 from continuity_conformance.judge import Judge
 from continuity_conformance.names import Names
-from continuity_conformance.observation import find_view, observer, times_asked
+from continuity_conformance.notes import Notes
+from continuity_conformance.observation import call_of, find_view, observer, times_asked
 from continuity_conformance.probe import Script
 from continuity_conformance.requests import (
     CLIENT_TOOL,
@@ -31,6 +34,7 @@ from continuity_conformance.stage import Exchange, Observer, Stage
 from continuity_conformance.transport import dig
 from continuity_conformance.views import View, turns
 from continuity_spec import Step
+from continuity_spec.flow import flow
 
 _TURNS: Final = frozenset({"chat", "respond"})
 _BUSY: Final = 409
@@ -55,14 +59,14 @@ class Dialogue:
         self.stage = stage
         self.names = Names(example, stage.constants)
         self.exchanges: list[Exchange] = []
+        self.notes = Notes()
         self.untested: list[str] = []
         self.copies: dict[str, list[str]] = {}
         self.failed_marks: set[str] = set()
         self.speech = Speech(stage.labels)
-        self.interventions = Interventions(stage, self.names, self.speech)
+        self.interventions = Interventions(stage, self.names, self.speech, self.notes)
         self._making = asyncio.Lock()
         self._steps_done = 0
-        self._started = time.monotonic()
 
     async def play(self, steps: Sequence[Step]) -> None:
         """Play all steps. Raises Unmet at the first expectation that does not hold."""
@@ -78,14 +82,14 @@ class Dialogue:
     async def compressing(self, name: str, say: str) -> AsyncIterator[None]:
         """For a Python check: the target compresses this session in the turn of the block, which says this."""
         step = await self._filled(made_step("chat", {"session": name, "stream": True}), "compressing", say)
-        before = await self.interventions.compress(lambda: self._session_of(step), step)
+        asked = await self.interventions.compress(lambda: self._session_of(step), step, "")
         yield
-        await self.interventions.verify_compression(before)
+        await self.interventions.verify_compression(asked)
 
     def move_to(self, stage: Stage) -> None:
         """For a Python check: go on at another server."""
         self.stage = stage
-        self.interventions = Interventions(stage, self.names, self.speech)
+        self.interventions = Interventions(stage, self.names, self.speech, self.notes)
 
     async def do(self, verb: str, expect: Mapping[str, object] | None = None, **params: object) -> Exchange:
         """One turn or request of a Python check, in the words of the vocabulary."""
@@ -110,7 +114,7 @@ class Dialogue:
             return [(step, await self._turns(step, number, alone=alone))]
         if step.verb in {"get", "delete", "request"}:
             return [(step, [await self._send(step, number)])]
-        await self.interventions.do(step)
+        await self.interventions.do(step, number)
         return []
 
     async def _turns(self, step: Step, number: str, *, alone: bool) -> list[Exchange]:
@@ -152,8 +156,9 @@ class Dialogue:
         step = await self._filled(step, number, label) if compresses else step
         content = self._content(step, label)
         await self._make_slug(step)
-        await self._script(step, label)
-        before = await self.interventions.compress(lambda: self._session_of(step), step) if compresses else 0
+        await self._script(step, number, label)
+        session = partial(self._session_of, step)
+        asked = await self.interventions.compress(session, step, number) if compresses else None
         request = turn_request(self.stage, self.names, step, content)
         waits = alone and self.stage.target.options["turns"] == "reject" and step.expect.get("status") != _BUSY
         deadline = time.monotonic() + self.stage.target.profile.limits.turn_seconds
@@ -161,9 +166,9 @@ class Dialogue:
         while waits and exchange.answer.status == _BUSY and time.monotonic() < deadline:
             await asyncio.sleep(_BUSY_WAIT)
             exchange = await self._exchange(step, number, request, label)
-        if compresses and exchange.answer.accepted:
+        if asked is not None and exchange.answer.accepted:
             # A turn that was not accepted is a failure to be seen; only one that was can have compressed.
-            await self.interventions.verify_compression(before)
+            await self.interventions.verify_compression(asked)
         if "model" in step.params and not self._stays_full(step):
             await self._tell_probe(step.params["model"], label, Script())
         return exchange
@@ -218,7 +223,7 @@ class Dialogue:
         return exchange
 
     async def _exchange(self, step: Step, number: str, request: Any, label: str) -> Exchange:
-        at = time.monotonic() - self._started
+        at = self.notes.elapsed
         answer = await self.stage.transport.send(request)
         reading = read(step.verb, answer, hung_up=request.hang_up) if answer.accepted and step.verb in _TURNS else None
         mark = self.speech.mark(label) if label else ""
@@ -250,10 +255,11 @@ class Dialogue:
 
     # What the model does and saw
 
-    async def _script(self, step: Step, label: str) -> None:
+    async def _script(self, step: Step, number: str, label: str) -> None:
         model = step.params.get("model")
         if model is not None:
             self.speech.mark(label)
+            self.notes.intervention(number, f"model: {flow(model)}", "the probe model does so when it is asked")
             await self._tell_probe(model, label, self._as_script(model))
 
     async def _tell_probe(self, model: object, label: str, script: Script) -> None:
@@ -283,7 +289,14 @@ class Dialogue:
             exchange.view = await find_view(self.stage, exchange)
             exchange.seen = tuple(turns(exchange.view, self.speech.label, failed=frozenset(self.failed_marks)))
             exchange.summarised = tuple(sorted(self.speech.label(mark) for mark in exchange.view.summarised))
+            exchange.replays = self._replayed(exchange)
         return exchange.view
+
+    def _replayed(self, exchange: Exchange) -> str:
+        """The step that has had this answer already; empty where the model was called for this one."""
+        before = takewhile(lambda past: past is not exchange, self.exchanges)
+        call = call_of(exchange)
+        return next((past.number for past in before if call is not None and call_of(past) == call), "")
 
     async def times_asked(self, label: str) -> int:
         return await times_asked(self.stage, self.speech.mark(label))

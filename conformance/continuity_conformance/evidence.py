@@ -1,18 +1,20 @@
-"""Evidence: exchanges as results.json keeps them, redacted and cut, and the text of a failure."""
+"""Evidence: exchanges and interventions as results.json keeps them, redacted and cut, and the text of a failure."""
 
 import string
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote
 
 from continuity_conformance.answers import Reading
 from continuity_conformance.curl import one_request
 from continuity_conformance.failure import Unmet
+from continuity_conformance.notes import Intervention
 from continuity_conformance.redaction import BODY_KEPT, Redactor
 from continuity_conformance.speech import shortened
 from continuity_conformance.stage import Exchange
-from continuity_conformance.transcript import exchange_lines
+from continuity_conformance.transcript import in_order, told_lines
 from continuity_conformance.transport import Answer, Request
 from continuity_spec import Requirement
 
@@ -21,6 +23,14 @@ _WIDTH: Final = 100
 _SAFE: Final = string.printable[:95].replace("%", "")
 """What stands for itself where bytes are written as a text: ASCII that can be seen, and blanks."""
 _TOLD_AT_MOST: Final = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A dialogue as results.json tells it."""
+
+    exchanges: tuple[Mapping[str, Any], ...]
+    interventions: tuple[Mapping[str, Any], ...] = ()
 
 
 def as_evidence(exchange: Exchange, redactor: Redactor) -> dict[str, object]:
@@ -38,6 +48,18 @@ def as_evidence(exchange: Exchange, redactor: Redactor) -> dict[str, object]:
         "told": _told(exchange.reading, redactor) if exchange.reading is not None else None,
         "seen": [redactor.body(each) for each in exchange.seen] if exchange.seen is not None else None,
         "summarised": [redactor.text(label) for label in exchange.summarised],
+        **({"replays": exchange.replays} if exchange.replays else {}),
+    }
+
+
+def as_note(intervention: Intervention, redactor: Redactor) -> dict[str, object]:
+    """One intervention as results.json keeps it."""
+    return {
+        "at": round(intervention.at, 3),
+        "step": intervention.number,
+        "does": redactor.body(intervention.does),
+        "how": redactor.body(intervention.how),
+        "proof": intervention.proof,
     }
 
 
@@ -82,16 +104,16 @@ def _is_plain(body: bytes) -> bool:
 
 
 def _answer(answer: Answer, redactor: Redactor) -> dict[str, object]:
-    return {"status": answer.status, "headers": redactor.headers(answer.headers), "body": redactor.body(answer.text)}
+    body = redactor.stream(answer.text) if answer.streamed else redactor.body(answer.text)
+    return {"status": answer.status, "headers": redactor.headers(answer.headers), "body": body}
 
 
-def failure_text(
-    requirement: Requirement, scenario: str, unmet: Unmet, exchanges: Sequence[Mapping[str, Any]], again: str
-) -> str:
+def failure_text(requirement: Requirement, scenario: str, unmet: Unmet, dialogue: Told, again: str) -> str:
     """A failure as people read it: requirement, step, expected, actual, the dialogue, why it matters, how to run it again."""
     head = f"{requirement.id} ({requirement.level}) is not met: {requirement.text}"
     why = f"Why it matters: {requirement.why}"
-    left_out = len(exchanges) - _TOLD_AT_MOST
+    told = in_order(dialogue.exchanges[-_TOLD_AT_MOST:], dialogue.interventions)
+    left_out = len(dialogue.exchanges) - _TOLD_AT_MOST
     lines = [
         *textwrap.wrap(head, _WIDTH, subsequent_indent="  "),
         *([f"  in      {scenario}"] if scenario else []),
@@ -99,20 +121,20 @@ def failure_text(
         f"          {unmet.expectation:9} expected  {unmet.expected}",
         f"          {'':9} actual    {unmet.actual}",
         "",
-        *([f"  … {left_out} exchanges before"] if left_out > 0 else []),
-        *(f"  {line}" for exchange in exchanges[-_TOLD_AT_MOST:] for line in exchange_lines(exchange)),
+        *([f"  … the first {left_out} exchanges are left out"] if left_out > 0 else []),
+        *(f"  {line}" for each in told for line in told_lines(each, unmet.expected)),
         "",
         *textwrap.wrap(why, _WIDTH, initial_indent="  ", subsequent_indent="  "),
         *_sequence_lines(unmet, again),
         f"  Run it again: continuity run {_word(requirement)} {again}",
-        *_curl_lines(unmet.expectation, exchanges),
+        *_curl_lines(unmet.expectation, dialogue),
     ]
     return "\n".join(lines)
 
 
-def _curl_lines(expectation: str, exchanges: Sequence[Mapping[str, Any]]) -> list[str]:
+def _curl_lines(expectation: str, dialogue: Told) -> list[str]:
     """A curl where one request shows it; the key is taken from the environment."""
-    command = one_request(expectation, exchanges)
+    command = one_request(expectation, dialogue.exchanges, dialogue.interventions)
     return ["  One request shows it:", f"    {command}"] if command else []
 
 

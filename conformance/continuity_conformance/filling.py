@@ -10,9 +10,9 @@ from dataclasses import replace
 from typing import Any, Final
 
 from continuity_conformance.failure import Untested
-from continuity_conformance.marks import answer_mark, content_text, marks_in
+from continuity_conformance.marks import content_text, marks_in
 from continuity_conformance.names import Names
-from continuity_conformance.observation import observer, summary_calls
+from continuity_conformance.observation import call_of, observer, summary_calls
 from continuity_conformance.probe import Call
 from continuity_conformance.profile import Filling
 from continuity_conformance.requests import principal_of
@@ -124,8 +124,8 @@ class Fillers:
         return sum(len(content_text(each.get("content"))) for each in messages if each.get("role") != "system")
 
     async def _call(self, exchange: Exchange) -> Call | None:
-        said = answer_mark(exchange.reading.text, exchange.mark) if exchange.reading is not None else None
-        return await observer(self._stage).call(said.call) if said is not None else None
+        number = call_of(exchange)
+        return await observer(self._stage).call(number) if number is not None else None
 
     def _past(self, step: Step) -> Exchange | None:
         """The last turn of the conversation that a step goes on in."""

@@ -6,12 +6,14 @@ Controls are not believed: an eviction counts when the response is gone, a compr
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Final
 
 from continuity_conformance.errors import NotStartedError
 from continuity_conformance.failure import Unmet, Untested
 from continuity_conformance.legacy import OldRow, old_database
 from continuity_conformance.names import Names
+from continuity_conformance.notes import Intervention, Notes
 from continuity_conformance.observation import summary_calls
 from continuity_conformance.requests import plain_request, principal_of, turn_request
 from continuity_conformance.speech import Speech
@@ -24,6 +26,12 @@ _GONE: Final = 404
 _SHOWN: Final = 200
 _LAST_ONES: Final = 5
 """How many responses are really stored on top of those that a control puts into the cache: the eviction is the target's own."""
+_BY_PROCESS: Final[Mapping[str, str]] = {
+    "restart": "SIGTERM to its process, then a new one was started",
+    "kill": "SIGKILL to its process, then a new one was started",
+    "legacy": "its process was ended, its database replaced by an old one, and then started anew",
+}
+"""How the kit does what it does by itself, to a target that it started."""
 
 
 def made_step(verb: str, params: Mapping[str, object], expect: Mapping[str, object] | None = None) -> Step:
@@ -46,38 +54,53 @@ def _not_starting_is_a_finding(step: str) -> Iterator[None]:
         raise Unmet("a target that comes up", str(trouble), expectation="start", step=step) from None
 
 
-class Interventions:
-    """The interventions of one scenario."""
+@dataclass(frozen=True, slots=True)
+class Compression:
+    """One that the next turn is to make: how many summarising calls there were before, and its note."""
 
-    def __init__(self, stage: Stage, names: Names, speech: Speech) -> None:
+    calls_before: int
+    note: Intervention
+
+
+class Interventions:
+    """The interventions of one scenario, each noted before it is done."""
+
+    def __init__(self, stage: Stage, names: Names, speech: Speech, notes: Notes) -> None:
         self._stage = stage
         self._names = names
         self._speech = speech
+        self._notes = notes
         self._evicted: list[str] = []
 
-    async def do(self, step: Step) -> None:
+    async def do(self, step: Step, number: str = "") -> None:
         """One step that is neither a turn nor a request. A target that does not come up again fails it."""
+        note = self._notes.intervention(number, step.text, _BY_PROCESS.get(step.verb, ""))
         with _not_starting_is_a_finding(step.text):
-            await self._do(step)
+            await self._do(step, note)
 
-    async def _do(self, step: Step) -> None:
-        controls, params, key = self._stage.controls, step.params, self._key(step)
+    async def _do(self, step: Step, note: Intervention) -> None:
         match step.verb:
             case "restart":
-                await controls.restart()
+                await self._stage.controls.restart()
             case "kill":
-                await controls.kill()
-            case "break_store":
-                await controls.break_store(str(params["what"]), key)
-            case "mend_store":
-                await controls.mend_store(key)
-            case "evict":
-                await self._evict(step)
+                await self._stage.controls.kill()
             case "legacy":
-                await self._legacy(params)
+                await self._legacy(step.params)
             case _:
-                filled: Any = self._names.fill(params["params"], "session")
-                await controls.named(str(params["name"]), filled, key)
+                note.how = await self._control(step)
+
+    async def _control(self, step: Step) -> str:
+        """What somebody gives a control for; tells how it was done."""
+        controls, params, key = self._stage.controls, step.params, self._key(step)
+        match step.verb:
+            case "break_store":
+                return await controls.break_store(str(params["what"]), key)
+            case "mend_store":
+                return await controls.mend_store(key)
+            case "evict":
+                return await self._evict(step)
+        filled: Any = self._names.fill(params["params"], "session")
+        return await controls.named(str(params["name"]), filled, key)
 
     async def verify(self) -> None:
         """Asked once, at the end: reading a response refreshes the cache."""
@@ -93,20 +116,25 @@ class Interventions:
             await self._stage.controls.mend_store(self._stage.target.profile.principals.get("alice", ""))
         await self._stage.server.part_from_twins()
 
-    async def compress(self, session: Callable[[], str], step: Step) -> int:
-        """Ask the target to compress in its next turn; gives how many summarising calls there were before.
+    async def compress(self, session: Callable[[], str], step: Step, number: str) -> Compression:
+        """Ask the target to compress in its next turn.
 
         A target whose context is filled for that (`filling`) is not asked: its next turn is too much for it.
         """
         self._must_have("compress")
         before = await summary_calls(self._stage, self._speech.marks)
-        if self._stage.controls.filling is None:
-            await self._stage.controls.compress(session(), self._key(step))
-        return before
+        note = self._notes.intervention(number, "compress: true")
+        filling = self._stage.controls.filling
+        if filling is None:
+            note.how = await self._stage.controls.compress(session(), self._key(step))
+        else:
+            note.how = f"the context is filled with turns of {filling.characters} characters, the next one is too much"
+        return Compression(before, note)
 
-    async def verify_compression(self, before: int) -> None:
-        if await summary_calls(self._stage, self._speech.marks) <= before:
+    async def verify_compression(self, asked: Compression) -> None:
+        if await summary_calls(self._stage, self._speech.marks) <= asked.calls_before:
             raise Untested("the target did not compress: the model got no summarising call")
+        asked.note.proof = "the target then asked the model for a summary"
 
     async def kill(self) -> None:
         """For a Python check: SIGKILL, start, ready."""
@@ -123,31 +151,37 @@ class Interventions:
     async def start_and_kill(self, rows: Sequence[Mapping[str, Any]], starts: float) -> None:
         """Start on an old database, kill so many times the time of a start after it was touched, start again."""
         self._must_have("legacy")
+        does = f"an old database with {len(rows)} rows, a start that is killed in its middle, another start"
+        how = f"SIGKILL when {starts:g} of the time of a start had passed since it touched the database"
+        self._notes.intervention("", does, how)
         with _not_starting_is_a_finding("start again"):
             await self._stage.server.begin_and_kill(old_database([self.old_row(row) for row in rows]), starts)
 
-    async def _evict(self, step: Step) -> None:
+    async def _evict(self, step: Step) -> str:
         response = self._names.text(step.params["response"], "response")
-        if step.params.get("by") == "pressure":
-            await self._press()
-        else:
-            await self._stage.controls.evict(response, self._key(step))
+        by_pressure = step.params.get("by") == "pressure"
+        how = await (self._press() if by_pressure else self._stage.controls.evict(response, self._key(step)))
         self._evicted.append(response)
+        return how
 
-    async def _press(self) -> None:
+    async def _press(self) -> str:
         """Store more responses than the target's cache holds; where a control puts some there by itself, only the last ones are said."""
-        limits = self._stage.target.profile.limits
+        limits, controls = self._stage.target.profile.limits, self._stage.controls
         there = max(0, limits.responses - _LAST_ONES) if "fill" in self._stage.target.profile.controls else 0
-        if there:
-            await self._stage.controls.named("fill", {"responses": there}, self._key(made_step("respond", {})))
+        filling = {"responses": there}
+        filled = [await controls.named("fill", filling, self._key(made_step("respond", {})))] if there else []
         labels = [f"filler {k}" for k in range(limits.responses - there + 1)]
+        stored = 0
         for first in range(0, len(labels), limits.at_once):
-            await asyncio.gather(*(self._fill(label) for label in labels[first : first + limits.at_once]))
+            stored += sum(await asyncio.gather(*map(self._fill, labels[first : first + limits.at_once])))
+        said = f"{stored} responses stored on top, in a cache that holds {limits.responses}"
+        return "; then ".join((*filled, said))
 
-    async def _fill(self, label: str) -> None:
+    async def _fill(self, label: str) -> bool:
+        """Tells whether the response was accepted."""
         content = {"input": self._speech.user_text(label)}
         request = turn_request(self._stage, self._names, made_step("respond", {"say": label}), content)
-        await self._stage.transport.send(request)
+        return (await self._stage.transport.send(request)).accepted
 
     async def _legacy(self, params: Mapping[str, Any]) -> None:
         rows: Sequence[Mapping[str, Any]] = params["rows"]

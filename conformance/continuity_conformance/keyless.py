@@ -24,6 +24,9 @@ async def without_a_key(dialogue: Dialogue) -> AsyncIterator[None]:
     if stage.server.started is None or not stage.server.profile.process or not stage.server.profile.process.keyless:
         raise Untested("no command that starts the target without a key: add process.keyless to the profile")
     process = stage.server.started.without_keys()
+    dialogue.notes.intervention(
+        "", "start the same target with no key configured", f"another process, at {process.url}"
+    )
     try:
         await process.start()
         dialogue.move_to(_at(stage, Server(process.url, stage.server.profile, process)))

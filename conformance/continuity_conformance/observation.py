@@ -19,6 +19,12 @@ def observer(stage: Stage) -> Observer:
     return stage.observer
 
 
+def call_of(exchange: Exchange) -> int | None:
+    """The number of the model's call that an answer comes from, where its text tells."""
+    answered = answer_mark(exchange.reading.text, exchange.mark) if exchange.reading is not None else None
+    return answered.call if answered is not None else None
+
+
 async def find_view(stage: Stage, exchange: Exchange) -> View:
     """The view of an answer. Raises Unmet where the answer is not the model's, Untested where nothing can be observed."""
     if stage.target.observed == "nothing":

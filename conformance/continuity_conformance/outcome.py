@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 
 from continuity_conformance.dialogue import Dialogue
 from continuity_conformance.errors import ContinuityError
-from continuity_conformance.evidence import as_evidence, failure_text
+from continuity_conformance.evidence import Told, as_evidence, as_note, failure_text
 from continuity_conformance.failure import Inapplicable, Unmet, Untested
 from continuity_conformance.fuzz.budget import Budget
+from continuity_conformance.notes import Intervention
 from continuity_conformance.redaction import Redactor
 from continuity_conformance.stage import Exchange
 from continuity_conformance.verdicts import Evidence, Result, Verdict, worst
@@ -60,7 +61,7 @@ async def outcome(scene: Scene, dialogue: Dialogue, playing: Awaitable[None]) ->
     """Play, and tell how it ended, with all exchanges of the dialogue as evidence."""
     ended = await ending(dialogue, playing)
     await _look(dialogue)
-    return evidence(scene, ended, dialogue.exchanges)
+    return evidence(scene, ended, dialogue.exchanges, dialogue.notes.interventions)
 
 
 async def ending(dialogue: Dialogue, playing: Awaitable[None]) -> Ending:
@@ -87,10 +88,20 @@ async def _look(dialogue: Dialogue) -> None:
                 await dialogue.view(exchange)
 
 
-def evidence(scene: Scene, ended: Ending, shown: Sequence[Exchange]) -> Evidence:
+def evidence(scene: Scene, ended: Ending, shown: Sequence[Exchange], done: Sequence[Intervention]) -> Evidence:
     redacted, unmet = scene.redactor.text, ended.unmet
-    exchanges = tuple(as_evidence(exchange, scene.redactor) for exchange in shown)
-    told = Evidence(scene.scenario, scene.example, ended.verdict, redacted(ended.reason), exchanges=exchanges)
+    dialogue = Told(
+        tuple(as_evidence(exchange, scene.redactor) for exchange in shown),
+        tuple(as_note(intervention, scene.redactor) for intervention in done),
+    )
+    told = Evidence(
+        scene.scenario,
+        scene.example,
+        ended.verdict,
+        redacted(ended.reason),
+        exchanges=dialogue.exchanges,
+        interventions=dialogue.interventions,
+    )
     if unmet is None:
         return told
     return replace(
@@ -99,7 +110,7 @@ def evidence(scene: Scene, ended: Ending, shown: Sequence[Exchange]) -> Evidence
         expectation=unmet.expectation,
         expected=redacted(unmet.expected),
         actual=redacted(unmet.actual),
-        failure=redacted(failure_text(scene.requirement, scene.title, unmet, exchanges, scene.again)),
+        failure=redacted(failure_text(scene.requirement, scene.title, unmet, dialogue, scene.again)),
     )
 
 

@@ -16,7 +16,7 @@ from urllib.parse import SplitResult, parse_qsl, quote, quote_plus, unquote, url
 from continuity_conformance.curl import HIDDEN
 from continuity_conformance.errors import ContinuityError
 from continuity_conformance.profile import DEFAULT_HEADER, Profile
-from continuity_conformance.report.visible import visible
+from continuity_conformance.report.visible import visible, without_middle
 from continuity_conformance.verdicts import Result
 
 BODY_KEPT: Final = 4000
@@ -56,6 +56,10 @@ class Redactor:
         """Cut what is long, and say by how much. Nothing is cut before it is redacted, or half a secret would stay."""
         text = self.text(text)
         return text if len(text) <= BODY_KEPT else f"{text[:BODY_KEPT]}… ({len(text) - BODY_KEPT} more characters)"
+
+    def stream(self, text: str) -> str:
+        """A body that tells at its end how it ended."""
+        return without_middle(self.text(text), BODY_KEPT)
 
     def headers(self, headers: Sequence[tuple[str, str]]) -> list[list[str]]:
         told = [[self.body(name), self._value(name, value)] for name, value in headers[:_HEADERS_KEPT]]

@@ -164,4 +164,5 @@ def _evidence(each: Evidence) -> dict[str, object]:
         "actual": each.actual,
         "failure": each.failure,
         "exchanges": [dict(exchange) for exchange in each.exchanges],
+        "interventions": [dict(intervention) for intervention in each.interventions or ()],
     }

@@ -4,12 +4,14 @@ A control is an async function of a `Site` and of what the scenario says. A line
 spec and a function of a plugin are all of this kind. One that does not work raises `Untested`; what it did is never believed without proof.
 """
 
+import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from continuity_conformance.failure import Untested
+from continuity_spec.flow import flow
 
 if TYPE_CHECKING:  # a profile knows its controls, and is read by commands that send nothing
     from continuity_conformance.transport import AnyTransport
@@ -63,9 +65,16 @@ class HttpControl:
     command: str
 
     async def __call__(self, site: Site, params: Mapping[str, object]) -> None:
+        method, path = self._filled(params)
+        await site.send(method, path)
+
+    def how(self, params: Mapping[str, object]) -> str:
+        return f"as the profile says: {' '.join(self._filled(params))}"
+
+    def _filled(self, params: Mapping[str, object]) -> tuple[str, str]:
         method, path = self.command.split(" ", 1)
         short = {name.removesuffix("_id"): value for name, value in params.items()}
-        await site.send(method, path.format(**short))
+        return method, path.format(**short)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,4 +85,21 @@ class ApiControl:
     token: str = field(repr=False)
 
     async def __call__(self, site: Site, params: Mapping[str, object]) -> None:
-        await site.send("POST", f"{_API}/{self.name}", dict(params), {"X-Conformance-Token": self.token})
+        await site.send("POST", self._path, dict(params), {"X-Conformance-Token": self.token})
+
+    def how(self, params: Mapping[str, object]) -> str:
+        return f"by the control API: POST {self._path} {flow(params)}"
+
+    @property
+    def _path(self) -> str:
+        return f"{_API}/{self.name}"
+
+
+def how(control: Control, params: Mapping[str, object]) -> str:
+    """In a few words what a control does with these; a function of a plugin says so in the first line of its docstring."""
+    if isinstance(control, HttpControl | ApiControl):
+        return control.how(params)
+    told = inspect.getdoc(control) if inspect.isroutine(control) else None
+    name = getattr(control, "__name__", type(control).__name__)
+    first = told.splitlines()[0].removesuffix(".") if told else f"by the plugin's {name}"
+    return f"{first}: {flow(params)}"

@@ -48,6 +48,8 @@ class Exchange:
     seen: tuple[str, ...] | None = None
     broken: frozenset[str] = frozenset()
     summarised: tuple[str, ...] = ()
+    replays: str = ""
+    """The step that had this answer before: the model was not called for this one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,10 @@ class Verdict(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One scenario or example as it went. `exchanges` are JSON objects, already redacted and cut."""
+    """One scenario or example as it went. `exchanges` and `interventions` are JSON objects, already redacted and cut.
+
+    `interventions` is None where nobody noted them: in the results of an earlier kit.
+    """
 
     scenario: str
     example: str
@@ -37,6 +40,7 @@ class Evidence:
     actual: str = ""
     failure: str = ""
     exchanges: tuple[Mapping[str, object], ...] = ()
+    interventions: tuple[Mapping[str, object], ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,7 +64,9 @@ def kept(results: dict[str, Any]) -> dict[str, Any]:
 
 def requirement(each: dict[str, Any]) -> dict[str, Any]:
     failed = [evidence for evidence in each["evidence"] if evidence["outcome"] == "fail"]
-    by_scenario = {evidence["scenario"]: {**evidence, "exchanges": []} for evidence in reversed(failed)}
+    by_scenario = {
+        evidence["scenario"]: {**evidence, "exchanges": [], "interventions": []} for evidence in reversed(failed)
+    }
     told = {key: value for key, value in each.items() if key not in DROPPED}
     return {**told, "evidence": list(reversed(by_scenario.values()))}
 

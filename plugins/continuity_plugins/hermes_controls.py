@@ -21,6 +21,7 @@ def evicting(*, slugs: bool) -> Control:
     tables = ("conversations", "responses") if slugs else ("responses",)
 
     async def evict(site: Site, params: Mapping[str, object]) -> None:
+        """Deleted in the gateway's database, as the gateway itself does with its least recently used response."""
         gone = [params["response_id"]]
         await _write(site.file(_RESPONSES), [(f"DELETE FROM {table} WHERE response_id = ?", gone) for table in tables])  # noqa: S608
 
@@ -35,6 +36,7 @@ async def fill(site: Site, params: Mapping[str, object]) -> None:
 
 
 async def fork(site: Site, params: Mapping[str, object]) -> None:
+    """POST /api/sessions/{session_id}/fork, the gateway's own way."""
     await site.send("POST", f"/api/sessions/{params['session_id']}/fork", {})
 
 

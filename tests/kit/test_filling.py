@@ -75,3 +75,11 @@ def test_a_failure_counts_what_only_makes_a_turn_long():
 
     assert "filler 3 before blue And so it goes on. … (" in result.failure
     assert result.failure.count("And so it goes on.") < 40
+
+
+def test_a_failure_tells_that_the_context_was_filled_and_that_a_summary_was_asked_for():
+    result = results(profile_of("--defect=rotation-answers-old-id"), "COMPRESS-01")["COMPRESS-01"]
+
+    assert "◆ compress: true   2\n" in result.failure
+    assert "the context is filled with turns of 3200 characters, the next one is too much\n" in result.failure
+    assert "the target then asked the model for a summary\n" in result.failure

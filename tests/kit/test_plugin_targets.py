@@ -4,6 +4,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from continuity_conformance.errors import KitError, UsageError
 from continuity_conformance.plugin import HttpControl, Process, Profile, Say, Site, Untested
 from continuity_conformance.profile import Filling, load_profile
 from continuity_conformance.run import Run
+from continuity_conformance.site import ApiControl, how
 from continuity_conformance.verdicts import Result, Verdict
 from continuity_plugins.reference import reference_profile
 from continuity_spec import SpecError, load
@@ -131,6 +133,23 @@ def test_a_control_that_does_not_work_is_not_tested(control: plugin.Control, rea
 
     assert result.verdict is Verdict.NOT_TESTED
     assert reason in result.reason
+
+
+async def without_a_word(_: Site, __: Mapping[str, object]) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("control", "told"),
+    [
+        (ApiControl("evict", "token"), "by the control API: POST /conformance/v1/evict {response_id: resp_1}"),
+        (HttpControl("POST /test/evict/{response}"), "as the profile says: POST /test/evict/resp_1"),
+        (believes_itself, "Do nothing, and say that all is well: {response_id: resp_1}"),
+        (without_a_word, "by the plugin's without_a_word: {response_id: resp_1}"),
+        (partial(without_a_word), "by the plugin's partial: {response_id: resp_1}"),
+    ],
+)
+def test_a_control_tells_how_it_does_it(control: plugin.Control, told: str):
+    assert how(control, {"response_id": "resp_1"}) == told
 
 
 # What a profile says

@@ -174,7 +174,11 @@ def test_the_lanes_of_the_picture_stand_side_by_side(opened: Open, failing: Path
 def test_a_step_that_is_no_request_stands_in_the_picture(opened: Open, good: Path):
     talk = opened(good, "#SLUG-03").locator("#SLUG-03 .talk").first
 
-    assert talk.locator(".event").all_inner_texts() == ["2 evict {response: $gone}"]
+    (told,) = talk.locator(".event").all_inner_texts()
+    does, how = told.splitlines()
+
+    assert does == "2 evict {response: $gone}"
+    assert how.startswith("by the control API: POST /conformance/v1/evict {response_id: resp_")
 
 
 def test_a_summary_that_the_model_saw_stands_in_the_picture(opened: Open, good: Path):

@@ -1,8 +1,10 @@
 """All formats of one run, made from results.json alone."""
 
 import json
+import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
+from typing import Any
 
 import pytest
 from recorded import continuity, load, save
@@ -166,6 +168,52 @@ def test_a_curl_stands_only_where_one_request_shows_it(failing: Path, nasty: Pat
     """Doubled history is seen by the model alone; a wrong id stands in the answer."""
     assert "curl -i" not in (failing / "reproduce.sh").read_text()
     assert "curl -i -X POST" in (nasty / "reproduce.sh").read_text()
+
+
+def slug_03(data: dict[str, Any]) -> dict[str, Any]:
+    """The only row, with one scenario that evicts."""
+    row = next(each for each in data["requirements"] if each["id"] == "SLUG-03")
+    row["evidence"] = row["evidence"][:1]
+    data["requirements"] = [row]
+    return row["evidence"][0]
+
+
+def events(folder: Path) -> list[str]:
+    return re.findall('<li class="event">(.*?)</li>', (folder / "report.html").read_text())
+
+
+def test_results_of_a_kit_that_noted_no_interventions_still_show_them(good: Path, tmp_path: Path):
+    data = load(good)
+    del slug_03(data)["interventions"]
+    files.write(save(tmp_path, data), tmp_path)
+
+    assert events(tmp_path) == ["<i>2</i> evict {response: $gone}"]
+
+
+def test_a_step_that_was_not_reached_is_not_in_the_picture(good: Path, tmp_path: Path):
+    data = load(good)
+    slug_03(data).update(interventions=[], outcome="not_tested", reason="no control")
+    files.write(save(tmp_path, data), tmp_path)
+
+    assert events(tmp_path) == []
+
+
+def test_the_picture_tells_an_answer_that_the_model_was_not_called_for(good: Path, tmp_path: Path):
+    data = load(good)
+    slug_03(data)["exchanges"][1]["replays"] = "1"
+    files.write(save(tmp_path, data), tmp_path)
+
+    assert (tmp_path / "report.html").read_text().count("in an earlier call (step 1) saw") == 1
+
+
+def test_a_curl_does_not_stand_where_an_intervention_was_needed(nasty: Path, tmp_path: Path):
+    data = load(nasty)
+    note = {"at": 0.0, "step": "1", "does": "restart", "how": "", "proof": ""}
+    for row in data["requirements"]:
+        row["evidence"] = [each | {"interventions": [note]} for each in row["evidence"]]
+    files.write(save(tmp_path, data), tmp_path)
+
+    assert "curl -i" not in (tmp_path / "reproduce.sh").read_text()
 
 
 def test_the_badge_has_the_form_that_shields_io_reads(failing: Path):

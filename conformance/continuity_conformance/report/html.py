@@ -10,15 +10,15 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
-from continuity_conformance.curl import curl, pairs
+from continuity_conformance.curl import curl
 from continuity_conformance.headline import headline
 from continuity_conformance.report.model import Report, Row, Scenario
 from continuity_conformance.report.page import MARKS, ROOM, page, template
 from continuity_conformance.report.reproduce import again
 from continuity_conformance.report.talk import Beat, Event, conversation
-from continuity_conformance.report.visible import cut, one_line
+from continuity_conformance.report.visible import cut, one_line, without_middle
 from continuity_conformance.tally import HEADS, by_area, by_level, columns, total
-from continuity_conformance.transcript import DULL
+from continuity_conformance.transcript import is_stream, telling
 from continuity_conformance.verdicts import Evidence, Verdict, by_weight
 
 _ROOM_OF_ONE: Final = 24_000
@@ -106,7 +106,7 @@ def _fitted(evidence: Evidence, row: Row, report: Report, room: int) -> Markup:
 
 def _evidence(evidence: Evidence, row: Row, report: Report, detail: Detail | None) -> Markup:
     steps = next((each.steps for each in row.scenarios if each.name == evidence.scenario), ())
-    beats = conversation(evidence.exchanges, steps, report.target.header, evidence.step.partition(" ")[0])
+    beats = conversation(evidence, steps, report.target.header)
     said = [beat for beat in beats if isinstance(beat, Beat)]
     whole = said[-detail.exchanges :] if detail is not None and detail.exchanges else []
     last = curl(said[-1].exchange) if said and detail is not None and detail.curl else None
@@ -118,22 +118,24 @@ def _evidence(evidence: Evidence, row: Row, report: Report, detail: Detail | Non
             left_out=detail is None and bool(evidence.exchanges),
             failed_step=evidence.step.partition(" ")[0],
             is_event=lambda beat: isinstance(beat, Event),
-            whole={id(beat): _whole(beat.exchange, detail.body) for beat in whole} if detail is not None else {},
+            whole={id(beat): _whole(beat.exchange, evidence.expected, detail.body) for beat in whole}
+            if detail is not None
+            else {},
             id=id,
             curl=last,
         )
     )
 
 
-def _whole(exchange: Mapping[str, Any], body: int) -> str:
+def _whole(exchange: Mapping[str, Any], about: str, body: int) -> str:
     """An exchange as text: lines of headers that matter, and bodies."""
-    request, answer = exchange["request"], exchange["answer"] or {}
-    lines = [f"{request['method']} {request['url']}", *_fields(request, body), cut(str(request["body"]), body)]
-    if answer:
-        lines += ["", str(answer["status"]), *_fields(answer, body), cut(str(answer["body"]), body)]
+    request, answer = exchange["request"], exchange["answer"]
+    lines = [f"{request['method']} {request['url']}", *_message(request, about, body)]
+    lines += ["", str(answer["status"]), *_message(answer, about, body)] if answer else []
     return "\n".join(lines)
 
 
-def _fields(message: Mapping[str, Any], body: int) -> Iterator[str]:
-    told = [(name, value) for name, value in pairs(message["headers"]) if name.lower() not in DULL]
-    yield from (cut(f"{name}: {value}", body // 4) for name, value in told[:20])
+def _message(message: Mapping[str, Any], about: str, body: int) -> Iterator[str]:
+    yield from (cut(f"{name}: {value}", body // 4) for name, value in telling(message["headers"], about)[:20])
+    text = str(message["body"])
+    yield without_middle(text, body) if is_stream(message) else cut(text, body)

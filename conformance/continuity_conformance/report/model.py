@@ -266,6 +266,7 @@ def _evidence(data: _Data) -> Evidence:
         data["actual"],
         data["failure"],
         tuple(data["exchanges"]),
+        tuple(data["interventions"]) if "interventions" in data else None,
     )
 
 

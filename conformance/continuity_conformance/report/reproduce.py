@@ -51,7 +51,8 @@ def _failure(row: Row, report: Report) -> Iterator[str]:
 
 def _one_request(row: Row, base: str) -> str | None:
     failed = [each for each in row.result.evidence if each.outcome is Verdict.FAIL]
-    return next((line for each in failed if (line := one_request(each.expectation, each.exchanges, base))), None)
+    commands = (one_request(each.expectation, each.exchanges, each.interventions or (), base) for each in failed)
+    return next((command for command in commands if command), None)
 
 
 def _comment(text: str) -> str:

@@ -1,10 +1,9 @@
 """The picture of a conversation: who said what to whom, under which id, and what the model saw.
 
-Makes the beats of one scenario out of its exchanges. Knows the JSON form of exchanges and nothing of HTML.
+Makes the beats of one scenario out of its exchanges and interventions. Knows their JSON form and nothing of HTML.
 """
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -13,6 +12,8 @@ from urllib.parse import urlsplit
 from continuity_conformance.curl import pairs
 from continuity_conformance.report.model import Step
 from continuity_conformance.report.visible import cut, one_line
+from continuity_conformance.transcript import in_order, in_steps
+from continuity_conformance.verdicts import Evidence
 
 HUES: Final = 8
 _WORDS: Final = 140
@@ -21,7 +22,6 @@ _SHOWN_FIRST: Final = 3
 _SHOWN_LAST: Final = 7
 _LABELS: Final = 40
 _RESPONSES: Final = "/v1/responses"
-_NUMBER: Final = re.compile(r"\d+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,10 @@ class Tag:
 
 @dataclass(frozen=True, slots=True)
 class Beat:
-    """One exchange. `seen` is None where nobody knows what the model saw; `lost` says why there is no answer."""
+    """One exchange. `seen` is None where nobody knows what the model saw; `lost` says why there is no answer.
+
+    `replays`: the step that had this answer before, where the model was not called for this one.
+    """
 
     number: str
     at: float
@@ -49,6 +52,7 @@ class Beat:
     words: str
     lost: str
     seen: tuple[str, ...] | None
+    replays: str
     summarised: str
     exchange: Mapping[str, Any]
 
@@ -59,6 +63,8 @@ class Event:
 
     number: str
     does: str
+    how: str = ""
+    proof: str = ""
 
 
 class Hues:
@@ -71,34 +77,48 @@ class Hues:
         return Tag(name, cut(value, _ID), self._known.setdefault(value, len(self._known) % HUES))
 
 
-def conversation(
-    exchanges: Sequence[Mapping[str, Any]], steps: Sequence[Step], header: str, until: str
-) -> list[Beat | Event]:
-    """The beats in their order. `until`: the number of the step at which the scenario ended; empty where it went to its end."""
+def conversation(evidence: Evidence, steps: Sequence[Step], header: str) -> list[Beat | Event]:
+    """The beats and events in their order."""
     hues = Hues()
-    beats = [_beat(exchange, header, hues) for exchange in exchanges]
+    told = in_order(evidence.exchanges, evidence.interventions or ())
+    beats = [_beat(each, header, hues) if "request" in each else _event(each) for each in told]
+    if evidence.interventions is None:
+        beats = list(_woven(beats, _supposed(beats, steps, evidence.step.partition(" ")[0])))
+    return list(_few(beats))
+
+
+def _supposed(beats: Sequence[Beat | Event], steps: Sequence[Step], until: str) -> list[Event]:
+    """Where nobody noted interventions: the steps up to the one at which the scenario ended that no exchange belongs to."""
     said = {beat.number for beat in beats}
     silent = [Event(step.number, cut(step.does, _WORDS)) for step in steps if step.number not in said]
-    reached = [event for event in silent if not until or _order(event.number) <= _order(until)]
-    return list(_woven(beats, reached))
+    return [event for event in silent if not until or in_steps(event.number) <= in_steps(until)]
 
 
-def _woven(beats: Sequence[Beat], events: Sequence[Event]) -> Iterator[Beat | Event]:
-    """Each event before the first exchange of a later step; of very many exchanges the first and the last ones."""
+def _woven(beats: Sequence[Beat | Event], events: Sequence[Event]) -> Iterator[Beat | Event]:
+    """Each event before the first exchange of a later step."""
     waiting = list(events)
-    left_out = range(_SHOWN_FIRST, max(len(beats) - _SHOWN_LAST, _SHOWN_FIRST))
-    for position, beat in enumerate(beats):
-        while waiting and _order(waiting[0].number) < _order(beat.number):
+    for beat in beats:
+        while waiting and in_steps(waiting[0].number) < in_steps(beat.number):
             yield waiting.pop(0)
-        if position not in left_out:
-            yield beat
-        elif position == left_out[0]:
-            yield Event("", f"{len(left_out)} more exchanges, in results.json")
+        yield beat
     yield from waiting
 
 
-def _order(number: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in _NUMBER.findall(number))
+def _few(beats: Sequence[Beat | Event]) -> Iterator[Beat | Event]:
+    """Every event; of very many exchanges the first and the last ones."""
+    said = [beat for beat in beats if isinstance(beat, Beat)]
+    left_out = said[_SHOWN_FIRST : max(len(said) - _SHOWN_LAST, _SHOWN_FIRST)]
+    unseen = {id(beat) for beat in left_out}
+    for beat in beats:
+        if id(beat) not in unseen:
+            yield beat
+        elif beat is left_out[0]:
+            yield Event("", f"{len(left_out)} more exchanges, in results.json")
+
+
+def _event(told: Mapping[str, Any]) -> Event:
+    does, how, proof = (cut(one_line(str(told[part])), _WORDS) for part in ("does", "how", "proof"))
+    return Event(str(told["step"]), does, how, proof)
 
 
 def _beat(exchange: Mapping[str, Any], header: str, hues: Hues) -> Beat:
@@ -118,6 +138,7 @@ def _beat(exchange: Mapping[str, Any], header: str, hues: Hues) -> Beat:
         words=cut(one_line(str(told.get("text") or "") or _error(answer)), _WORDS),
         lost=cut(one_line(str(exchange.get("error") or "")), _WORDS),
         seen=tuple(cut(str(label), _LABELS) for label in seen) if isinstance(seen, list) else None,
+        replays=str(exchange.get("replays", "")),
         summarised=cut(", ".join(str(label) for label in exchange.get("summarised", ())), _WORDS),
         exchange=exchange,
     )

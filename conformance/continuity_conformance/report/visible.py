@@ -16,6 +16,8 @@ _ACTING: Final = re.compile(
     "]"
 )
 
+_LEFT_OUT: Final = re.compile(r" … \((\d{1,12}) characters left out\) … ")
+
 
 def visible(value: Any) -> Any:
     """The same data, with every string in it harmless."""
@@ -32,6 +34,16 @@ def one_line(text: str) -> str:
 
 def cut(text: str, length: int) -> str:
     return text if len(text) <= length else f"{text[: length - 1]}…"
+
+
+def without_middle(text: str, length: int) -> str:
+    """Head and tail: of a stream, how it ended is often the point. What is left out is counted, also what was left out before."""
+    if len(text) <= length:
+        return text
+    head = length // 4
+    middle, tail = text[head : head - length], text[head - length :]
+    before = sum(int(number) for number in _LEFT_OUT.findall(middle))
+    return f"{text[:head]} … ({len(_LEFT_OUT.sub('', middle)) + before} characters left out) … {tail}"
 
 
 def _escape(match: re.Match[str]) -> str:
