@@ -19,7 +19,6 @@ Made by [make.py](../make.py) from [results.json](results.json), where every tra
 _LINES, _WIDTH, _SAID = 40, 160, 160
 _FIELD = re.compile(r" {12}([A-Za-z][A-Za-z0-9-]*): ")
 _TELLING = re.compile(r"session|idempotency|access-control|origin|retry-after|location", re.IGNORECASE)
-_FIRST = re.compile(r"^ +(?:\d+\.\d+ s|… \d+ exchanges before)", re.MULTILINE)
 _AFTER = "\n\n  Why it matters:"
 
 
@@ -42,7 +41,7 @@ def _failure(requirement: dict[str, Any]) -> Iterator[str]:
         yield from (f"Only {AS_SLUG_02}.", "")
     yield from (_line(evidence) for evidence in requirement["evidence"])
     first = requirement["evidence"][0]
-    dialogue = list(_dialogue(first["failure"]))
+    dialogue = list(_dialogue(first))
     if dialogue:
         fence = "`" * (max((len(ticks) for ticks in re.findall("`{3,}", "\n".join(dialogue))), default=2) + 1)
         yield from ("", f"{fence}text", *dialogue, fence)
@@ -56,11 +55,12 @@ def _line(evidence: dict[str, Any]) -> str:
     return f"- {at}: expected {code(evidence['expected'], _SAID)}, actual {code(evidence['actual'], _SAID)}"
 
 
-def _dialogue(failure: str) -> Iterator[str]:
-    """What was sent and answered, and what was done between."""
-    told = failure.partition(_AFTER)[0]
-    first = _FIRST.search(told)
-    lines = [line for line in told[first.start() :].splitlines() if _tells(line)] if first else []
+def _dialogue(evidence: dict[str, Any]) -> Iterator[str]:
+    """What was sent and answered, and what was done between; where that is nothing, what was found, whole."""
+    told = evidence["failure"].partition(f"actual    {evidence['actual']}\n")[2].partition(_AFTER)[0]
+    lines = [line for line in told.strip("\n").splitlines() if _tells(line)]
+    if not lines and len(evidence["actual"]) > _SAID:
+        lines = evidence["actual"].splitlines()
     if len(lines) > _LINES:
         yield f"  … {len(lines) - _LINES} lines before"
     yield from (cut(line.rstrip(), _WIDTH) for line in lines[-_LINES:])

@@ -67,8 +67,13 @@ def requirements(folder: Path) -> dict[str, dict[str, Any]]:
 
 
 def doubles(evidence: dict[str, Any]) -> bool:
-    """Whether it fails because the model saw a turn twice, first without its answer."""
-    return bool(_DOUBLED.search(evidence["actual"]))
+    """Whether the model saw a turn twice, first without its answer, and otherwise what was expected: nothing is missing, and nothing is there that is not expected."""
+    again = bool(_DOUBLED.search(evidence["actual"]))
+    return again and _once(evidence["actual"]) == _once(evidence["expected"])
+
+
+def _once(turns: str) -> list[str]:
+    return list(dict.fromkeys(turn.removesuffix(" (no answer)") for turn in turns.split(", ")))
 
 
 def only_doubles(requirement: dict[str, Any]) -> bool:

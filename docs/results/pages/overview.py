@@ -23,7 +23,7 @@ _MATRIX = """\
 _CHANGES = f"""\
 ## From version to version
 
-*{AS_SLUG_02}*: in every scenario that failed, the model saw a turn twice, first without its answer. Nothing else is seen to be wrong there; a scenario ends where it fails, so what comes after
+*{AS_SLUG_02}*: in every scenario that failed, the model saw a turn twice, first without its answer, and otherwise what was expected; a scenario ends where it fails, so what comes after
 that step was not asked.
 """
 
