@@ -8,14 +8,24 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 KEYS = {"ALICES_KEY": "key-of-alice-0123456789", "BOBS_KEY": "key-of-bob-0123456789"}
 """What the servers that want a key take, by the names of environment variables."""
 
 
+class Asked(NamedTuple):
+    """A request as it came in."""
+
+    method: str
+    path: str
+    fields: dict[str, str]
+
+
 class Page(BaseHTTPRequestHandler):
     """A web page, whatever is asked."""
+
+    asked: ClassVar[list[Asked]] = []
 
     def answer(self) -> None:
         self.reply(200, "text/html", b"<html><title>Welcome</title><body>It works!</body></html>")
@@ -26,6 +36,7 @@ class Page(BaseHTTPRequestHandler):
         raise AttributeError(name)
 
     def reply(self, status: int, kind: str, body: bytes, **fields: str) -> None:
+        self.asked.append(Asked(self.command, self.path, dict(self.headers.items())))
         self.rfile.read(int(self.headers.get("Content-Length", 0)))
         self.send_response(status)
         for name, value in fields.items():
@@ -39,8 +50,8 @@ class Page(BaseHTTPRequestHandler):
         """Say nothing."""
 
 
-class Shy(Page):
-    """A chat endpoint alone, with a header of its own that nobody announces."""
+class Bare(Page):
+    """A chat endpoint alone, which tells no session."""
 
     def answer(self) -> None:
         self.reply(404, "application/json", b'{"error": {"message": "nothing here"}}')
@@ -50,8 +61,29 @@ class Shy(Page):
             return self.answer()
         choice = {"index": 0, "message": {"role": "assistant", "content": "Hello."}, "finish_reason": "stop"}
         body = {"id": f"chatcmpl-{uuid.uuid4().hex}", "object": "chat.completion", "choices": [choice]}
-        session = self.headers.get("X-My-Session", "minted-1")
-        return self.reply(200, "application/json", json.dumps(body).encode(), X_My_Session=session)
+        return self.reply(200, "application/json", json.dumps(body).encode(), **self.told())
+
+    def told(self) -> dict[str, str]:
+        return {}
+
+
+class Shy(Bare):
+    """The same with a header of its own that nobody announces."""
+
+    def told(self) -> dict[str, str]:
+        return {"X_My_Session": self.headers.get("X-My-Session", "minted-1")}
+
+
+class Lists(Page):
+    """A list of models, and nothing else."""
+
+    def answer(self) -> None:
+        self.reply(404, "application/json", b'{"error": {"message": "nothing here"}}')
+
+    def do_GET(self) -> None:
+        if self.path != "/v1/models":
+            return self.answer()
+        return self.reply(200, "application/json", b'{"object": "list", "data": [{"id": "agent-1"}]}')
 
 
 class Elsewhere(Shy):
@@ -71,6 +103,13 @@ class Elsewhere(Shy):
             return self.answer()
         self.deleted.append(session)
         return self.reply(200, "application/json", b'{"deleted": true}')
+
+
+class Minting(Elsewhere):
+    """Every answer tells another session, and all of them can be deleted."""
+
+    def told(self) -> dict[str, str]:
+        return {"X_Hermes_Session_Id": f"minted-{uuid.uuid4().hex}"}
 
 
 class Moved(Page):

@@ -257,25 +257,6 @@ def test_a_model_alone_keeps_nothing():
     assert blind.exit_code == seeing.exit_code == 0
 
 
-def test_a_dry_run_sends_nothing_and_shows_no_secret(capsys, monkeypatch):
-    for name, key in KEYS.items():
-        monkeypatch.setenv(name, key)
-    with silent_port() as (url, listener):
-        given = ("--key-env", "ALICES_KEY", "--header", "X-Tenant: $BOBS_KEY")
-        code = main(["doctor", f"{url}/gateway", *given, "--dry-run"])
-        listener.settimeout(0)
-        with pytest.raises(BlockingIOError):
-            listener.accept()
-    shown = capsys.readouterr().out
-
-    assert code == 0
-    assert "Nothing was sent." in shown
-    assert f"POST {url}/gateway/v1/chat/completions" in shown
-    assert "Authorization: Bearer $ALICES_KEY" in shown
-    assert "X-Tenant: $BOBS_KEY" in shown
-    assert not [key for key in KEYS.values() if key in shown]
-
-
 def test_a_profile_that_is_there_is_not_written_over(tmp_path):
     (tmp_path / "my.yaml").write_text("name: mine\n")
     code = main(["doctor", "http://127.0.0.1:9", "--write", str(tmp_path / "my.yaml")])

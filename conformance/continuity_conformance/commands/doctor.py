@@ -4,7 +4,7 @@ import argparse
 import asyncio
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +18,14 @@ if TYPE_CHECKING:
     from continuity_conformance.doctor.starter import Given
     from continuity_conformance.profile import Profile
     from continuity_conformance.redaction import Redactor
+    from continuity_conformance.transport import Request
+
+_UNSENT = """\
+Nothing was sent. At most these {} requests would be: most servers get fewer,
+and a turn that is refused because its session is busy (409) is sent again."""
+_MOVED = """\
+Where another address has such a server and this one has none, the rest goes
+there."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -61,7 +69,7 @@ exit codes:
 def doctor(options: argparse.Namespace) -> int:
     # Imported here because they bring the whole kit along.
     from continuity_conformance.doctor import sheet  # noqa: PLC0415
-    from continuity_conformance.doctor.survey import survey  # noqa: PLC0415
+    from continuity_conformance.doctor.survey import rehearse, survey  # noqa: PLC0415
     from continuity_conformance.redaction import redactor_of  # noqa: PLC0415
     from continuity_conformance.release import newest  # noqa: PLC0415
     from continuity_conformance.targets import resolve  # noqa: PLC0415
@@ -73,10 +81,11 @@ def doctor(options: argparse.Namespace) -> int:
     profile, given = _given(profile, options)
     release = newest()
     complain(release.packs.broken)
-    patient = asyncio.run(survey(url, profile, release.requirements, rehearses=options.dry_run))
-    redactor = redactor_of(patient.profile, options.url)
     if options.dry_run:
-        return _rehearsed(patient, given, redactor)
+        visits = asyncio.run(rehearse(url, profile, release.requirements))
+        return _rehearsed(visits, profile, given, redactor_of(profile, options.url))
+    patient = asyncio.run(survey(url, profile, release.requirements))
+    redactor = redactor_of(patient.profile, options.url)
     if options.json:
         say_json(_redacted(sheet.as_json(patient.findings), redactor))
     elif patient.findings.said:
@@ -108,15 +117,17 @@ def _ended(patient: "Patient", given: "Given", options: argparse.Namespace, reda
     return 0
 
 
-def _rehearsed(patient: "Patient", given: "Given", redactor: "Redactor") -> int:
+def _rehearsed(visits: "Sequence[Sequence[Request]]", profile: "Profile", given: "Given", redactor: "Redactor") -> int:
     from continuity_conformance.doctor import sheet  # noqa: PLC0415
+    from continuity_conformance.doctor.rehearsal import planned  # noqa: PLC0415
 
-    assert patient.transport is not None
-    known = {patient.profile.principals[who]: name for who, name in given.principals.items()}
-    known |= {patient.profile.headers[field]: name for field, name in given.headers.items() if name.startswith("$")}
-    for line in sheet.requests(patient.transport.exchanges):
+    known = {profile.principals[who]: name for who, name in given.principals.items()}
+    known |= {profile.headers[field]: name for field, name in given.headers.items() if name.startswith("$")}
+    for line in sheet.plan(planned(visits)):
         say(redactor.text(_by_name(line, known)))
-    say(f"\nNothing was sent. At most these {patient.findings.requests} requests would be.")
+    say(f"\n{_UNSENT.format(max(map(len, visits)))}")
+    if not profile.secrets:
+        say(_MOVED)
     return 0
 
 

@@ -6,6 +6,7 @@ from typing import Final
 from urllib.parse import quote
 
 from continuity_conformance.calibration import ask
+from continuity_conformance.profile import Profile
 from continuity_conformance.stage import Stage
 from continuity_conformance.transport import Answer, Request, dig
 
@@ -28,11 +29,16 @@ class Cleaned:
     left: tuple[Made, ...]
 
 
+def places(profile: Profile) -> list[str]:
+    """Where a session may be deleted, in the order in which that is tried."""
+    return list(dict.fromkeys((profile.sessions, *SESSIONS)))
+
+
 async def clean_up(stage: Stage, exchanges: Sequence[tuple[Request, Answer]]) -> Cleaned:
     """Delete each of them. Where the first of a kind cannot be deleted, the others are not tried."""
     removed: list[Made] = []
     left: list[Made] = []
-    paths = {"response": ["/v1/responses"], "session": list(dict.fromkeys((stage.target.profile.sessions, *SESSIONS)))}
+    paths = {"response": ["/v1/responses"], "session": places(stage.target.profile)}
     for each in dict.fromkeys(_made(stage, exchanges)):
         path, answer = await _deleted(stage, each, paths[each.kind])
         paths[each.kind] = [path] if path else []

@@ -8,7 +8,7 @@ from typing import Final
 from continuity_conformance.applicability import Prospect
 from continuity_conformance.classes import NAMES, class_of
 from continuity_conformance.doctor.findings import Findings, Topic
-from continuity_conformance.transport import Answer, Request
+from continuity_conformance.doctor.rehearsal import Planned
 from continuity_spec import Requirement
 
 WIDTH: Final = 80
@@ -99,9 +99,9 @@ def as_json(findings: Findings) -> dict[str, object]:
     }
 
 
-def requests(exchanges: Sequence[tuple[Request, Answer]]) -> Iterator[str]:
+def plan(planned: Sequence[Planned]) -> Iterator[str]:
     """Every request as it would be sent."""
-    for number, (request, _) in enumerate(exchanges, 1):
-        yield f"{number:3}  {request.method} {request.url}"
+    for number, (request, times) in enumerate(((each.request, each.times) for each in planned), 1):
+        yield f"{number:3}  {request.method} {request.url}{f'   (up to {times} times)' if times > 1 else ''}"
         yield from (f"     {name}: {value}" for name, value in request.fields.items())
         yield from [f"     {request.data.decode()}"] if request.data is not None else []

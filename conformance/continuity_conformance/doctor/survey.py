@@ -10,21 +10,23 @@ from dataclasses import replace
 from typing import Final
 
 from continuity_conformance.applicability import foreseen
-from continuity_conformance.calibration import ask, capabilities, conclude
+from continuity_conformance.calibration import ask, assumed, capabilities, conclude
 from continuity_conformance.doctor import address, inventory
-from continuity_conformance.doctor.cleaning import clean_up
+from continuity_conformance.doctor.cleaning import clean_up, places
 from continuity_conformance.doctor.findings import Findings, Topic
 from continuity_conformance.doctor.patient import Patient
+from continuity_conformance.doctor.rehearsal import Rehearsal
 from continuity_conformance.doctor.turns import first_turns
-from continuity_conformance.doctor.wire import Recorder, Rehearsal
+from continuity_conformance.doctor.wire import Recorder
 from continuity_conformance.errors import ContinuityError, UnreachableError
+from continuity_conformance.probe import Probe
 from continuity_conformance.profile import Profile
 from continuity_conformance.reaching import must_answer, other_than_http
 from continuity_conformance.remote_probe import RemoteProbe
 from continuity_conformance.servers import Server
 from continuity_conformance.stage import Observer, Stage
 from continuity_conformance.tls import trust
-from continuity_conformance.transport import Answer
+from continuity_conformance.transport import Answer, Request
 from continuity_spec import Requirement
 
 _CONNECT_SECONDS: Final = 5.0
@@ -32,18 +34,25 @@ _FIRST_SECONDS: Final = 5.0
 _GREETING_SECONDS: Final = 1.0
 
 
-async def survey(
-    url: str, profile: Profile, requirements: Sequence[Requirement], *, rehearses: bool = False
-) -> Patient:
-    """Find out all that can be found out."""
+async def rehearse(url: str, profile: Profile, requirements: Sequence[Requirement]) -> list[Sequence[Request]]:
+    """What a visit would send at most: one visit for each place where the target may have its sessions."""
+    visits = [await survey(url, profile, requirements, rehearsed_at=place) for place in places(profile)]
+    return [[request for request, _ in patient.transport.exchanges] for patient in visits]
+
+
+async def survey(url: str, profile: Profile, requirements: Sequence[Requirement], *, rehearsed_at: str = "") -> Patient:
+    """Find out all that can be found out. `rehearsed_at`: nothing is sent, and the server of the rehearsal has its sessions there."""
     began, seconds, trusted = time.monotonic(), profile.limits.turn_seconds, trust(profile.ca)
-    kind = Rehearsal if rehearses else Recorder
+
+    def sender(within: float) -> Recorder:
+        return Rehearsal(profile, rehearsed_at) if rehearsed_at else Recorder(within, trusted)
+
     async with AsyncExitStack() as stack:
         patient = Patient(
-            Findings(url), profile, await stack.enter_async_context(kind(seconds, trusted)), rehearses=rehearses
+            Findings(url), profile, await stack.enter_async_context(sender(seconds)), rehearses=bool(rehearsed_at)
         )
         # The first questions cost a server nothing: it is not waited for as a turn is.
-        quick = await stack.enter_async_context(kind(min(seconds, _FIRST_SECONDS), trusted))
+        quick = await stack.enter_async_context(sender(min(seconds, _FIRST_SECONDS)))
         try:
             await _reach(patient)
             await _api(patient, quick)
@@ -118,18 +127,33 @@ async def _must_speak_http(patient: Patient, answer: Answer) -> None:
 
 
 async def _elsewhere(patient: Patient, stage: Stage, listed: Answer) -> Answer:
+    """Another address of this host may be another application's: nothing goes there that is a secret, and with a secret nobody goes on there unasked."""
+    nobody = replace(patient.profile, principals={}, headers={})
     for url in address.elsewhere(patient.findings.url):
-        found = await ask(replace(stage, server=Server(url, patient.profile)), "GET", address.MODELS)
+        elsewhere = replace(stage, server=Server(url, nobody), target=assumed(nobody))
+        found = await ask(elsewhere, "GET", address.MODELS)
         if address.may_be_it(found):
-            was, patient.findings.url = patient.findings.url, url
+            was, patient.findings.url = patient.findings.url, _only_with_nothing_to_lose(patient, url)
             patient.say(Topic.API, f"not under {was}/v1 ({address.shown(listed)}), but under {url}/v1")
             return found
     return listed
 
 
+def _only_with_nothing_to_lose(patient: Patient, url: str) -> str:
+    if not patient.profile.secrets:
+        return url
+    raise UnreachableError(
+        f"No OpenAI-compatible server is under this address, but one may be under {url}, which was asked without your key.",
+        where=patient.findings.url,
+        do=f"Give that address if your key is meant for it: continuity doctor {url}",
+    )
+
+
 async def _observer(patient: Patient, stack: AsyncExitStack) -> Observer | None:
-    if not patient.profile.probe or patient.rehearses:
+    if not patient.profile.probe:
         return None
+    if patient.rehearses:
+        return Probe()
     return await stack.enter_async_context(RemoteProbe(patient.profile.probe))
 
 

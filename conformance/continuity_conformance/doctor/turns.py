@@ -8,7 +8,6 @@ from continuity_conformance.dialogue import Dialogue
 from continuity_conformance.doctor import address
 from continuity_conformance.doctor.findings import NoTurnError, Topic
 from continuity_conformance.doctor.patient import Patient
-from continuity_conformance.doctor.wire import Rehearsal
 from continuity_conformance.errors import UnreachableError, UsageError
 from continuity_conformance.profile import DEFAULT_HEADER, Profile
 from continuity_conformance.stage import Exchange, Stage
@@ -62,8 +61,6 @@ async def _again(patient: Patient, stage: Stage, told: object, profile: Profile)
 
 
 async def _opening(patient: Patient, stage: Stage, told: object) -> Dialogue:
-    if isinstance(patient.transport, Rehearsal):
-        patient.transport.header = header_in(told) or stage.target.header
     try:
         return await opening(stage, told)
     except UsageError as error:

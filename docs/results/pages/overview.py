@@ -1,0 +1,121 @@
+"""The runs side by side: how many requirements each keeps, every verdict in one matrix, and what changed from a version to the next."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+from continuity_conformance.report.compare import Change, Comparison, Run, compare
+from continuity_conformance.report.markdown import plain, table
+from continuity_conformance.report.model import read
+from continuity_conformance.report.page import MARKS
+from continuity_conformance.tally import HEADS
+from continuity_conformance.verdicts import Verdict
+from pages.failures import AS_SLUG_02
+from pages.kept import as_slug_02, requirements, runs
+
+_SHORT = 60
+_NOT_THERE = "·"
+_MATRIX = """\
+## All requirements
+
+{legend}. Each {fail} leads to what failed; why something was not tested stands at the end of the same page. Texts are cut; `continuity spec show ID` has them whole.
+"""
+_CHANGES = f"""\
+## From version to version
+
+*{AS_SLUG_02}*: in every scenario that failed, the model saw a turn twice, first without its answer, and otherwise what was expected; a scenario ends where it fails, so what comes after
+that step was not asked.
+"""
+
+
+def side_by_side() -> str:
+    folders = runs()
+    comparison = compare([read(folder / "results.json") for folder in folders], [folder.name for folder in folders])
+    parts = (_counts(comparison, folders), _matrix(comparison, folders), _changes(comparison, folders))
+    return "\n".join(line for part in parts for line in part)
+
+
+def _counts(comparison: Comparison, folders: list[Path]) -> Iterator[str]:
+    yield from table(
+        ("run", *(HEADS[verdict] for verdict in HEADS), "again"),
+        (
+            (_named(run, folder), *(run.tally.counts[verdict] for verdict in HEADS), _again(folder))
+            for run, folder in zip(comparison.runs, folders, strict=True)
+        ),
+    )
+    yield ""
+
+
+def _named(run: Run, folder: Path) -> str:
+    return f"[{plain(run.name)}]({folder.name}/failures.md): {run.report.verdict.spoken}"
+
+
+def _again(folder: Path) -> str:
+    started, _, command = (folder / "command.txt").read_text(encoding="utf-8").strip().partition("  ")
+    return f"{started[:10]} `{command}`"
+
+
+def _matrix(comparison: Comparison, folders: list[Path]) -> Iterator[str]:
+    legend = ", ".join(f"{MARKS[verdict]} {HEADS[verdict]}" for verdict in HEADS)
+    yield _MATRIX.format(legend=f"{legend}, {_NOT_THERE} not in that run", fail=MARKS[Verdict.FAIL])
+    yield from table(
+        ("requirement", "level", *(plain(run.name) for run in comparison.runs)),
+        (
+            (
+                f"**{line.id}** {plain(short(line.text))}",
+                line.level,
+                *(_cell(line.id, verdict, folder) for verdict, folder in zip(line.verdicts, folders, strict=True)),
+            )
+            for line in comparison.lines
+        ),
+    )
+    yield ""
+
+
+def short(text: str) -> str:
+    """As many whole words as fit."""
+    words = text.replace("`", "")
+    return words if len(words) <= _SHORT else f"{words[: _SHORT - 1].rpartition(' ')[0]} …"
+
+
+def _cell(requirement_id: str, verdict: Verdict | None, folder: Path) -> str:
+    if verdict is Verdict.FAIL:
+        return f"[{MARKS[verdict]}]({folder.name}/failures.md#{requirement_id.lower()})"
+    return MARKS[verdict] if verdict is not None else _NOT_THERE
+
+
+def _changes(comparison: Comparison, folders: list[Path]) -> Iterator[str]:
+    """Of one target alone: between two servers a change says nothing."""
+    yield _CHANGES
+    for (before, after, changes), (last, folder) in zip(comparison.steps(), pairwise(folders), strict=True):
+        if _target(before) != _target(after):
+            continue
+        yield from (f"### From {plain(before.name)} to {plain(after.name)}", "")
+        if changes:
+            rows = ((f"**{each.kind}**", *_changed(each, folder)) for each in changes)
+            yield from table(("", "requirement", "verdict", ""), rows)
+        else:
+            yield "Nothing changed."
+        yield from ("", *_doubling(last, folder))
+
+
+def _doubling(before: Path, after: Path) -> Iterator[str]:
+    """All that fails so since this version, whether it passed before or failed for another reason."""
+    was, now = (
+        [each["id"] for each in requirements(folder).values() if as_slug_02(each)] for folder in (before, after)
+    )
+    if new := [each for each in now if each not in was]:
+        yield from (
+            f"{len(new)} fail {AS_SLUG_02}, some of which failed for another reason before: {', '.join(new)}.",
+            "",
+        )
+
+
+def _target(run: Run) -> str:
+    return run.name.rpartition(" ")[0]
+
+
+def _changed(change: Change, folder: Path) -> tuple[str, str, str]:
+    found = requirements(folder).get(change.id)
+    why = AS_SLUG_02 if found is not None and as_slug_02(found) else ""
+    return f"{change.id} {plain(short(change.text))}", change.told, why
