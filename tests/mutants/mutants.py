@@ -2,7 +2,8 @@
 
 `make mutants` (`PYTHONPATH=tests python tests/mutants/mutants.py`) plays the mutants and writes `docs/reference/mutants.json` and `.md` anew. Those that
 `words.yaml` calls equivalent are left out, since nothing can kill them. `--all` plays them too, everything on each, and says where the word is wrong; `--new`
-plays only those of which nothing is published, and can be stopped and taken up again; with parts of ids it only tells what becomes of the mutants that have them.
+plays only those of which nothing is published, and can be stopped and taken up again, after `--quick` for instance, which keeps what dies in seconds and leaves the
+others open; with parts of ids it only tells what becomes of the mutants that have them.
 """
 
 import argparse
@@ -14,7 +15,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from catalogue import PACKAGE, Mutant, mutants
 from hunt import Fate, fate, reached
 from published import FATES, PAGE, as_json, equivalents, page, read_fates
-from rounds import ALONE, WHOLE, Reach, Round, everything, promising
+from rounds import ALONE, WHOLE, Reach, Round, everything, promising, quick
 
 from continuity_conformance.cache import user_cache
 from continuity_spec.loader import BUNDLED
@@ -59,7 +60,7 @@ def _chosen(said: argparse.Namespace) -> list[Mutant]:
     alike, known = equivalents(), read_fates()
     if said.parts:
         return [one for one in mutants() if any(part in one.id for part in said.parts)]
-    if said.new:
+    if said.new or said.quick:
         return [one for one in mutants() if one.id not in known and one.id not in alike]
     return [one for one in mutants() if said.all or one.id not in alike]
 
@@ -73,15 +74,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--all", action="store_true", help="play everything, on the equivalent ones too")
     parser.add_argument("--new", action="store_true", help="play only those of which nothing is published")
+    parser.add_argument(
+        "--quick", action="store_true", help="like --new, with what takes seconds; keeps only what dies"
+    )
     parser.add_argument("parts", nargs="*", help="parts of ids")
     said = parser.parse_args()
-    known = read_fates()
-    fates = dict(known) if said.new else {}
-    for mutant, its in hunt(_chosen(said), everything if said.all else promising, known):
-        fates[mutant.id] = its
-        if said.new:
+    known, going_on = read_fates(), said.new or said.quick
+    fates = dict(known) if going_on else {}
+    rounds = everything if said.all else quick if said.quick else promising
+    for mutant, its in hunt(_chosen(said), rounds, known):
+        if its.killed or not said.quick:
+            fates[mutant.id] = its
+        if going_on:
             keep(fates)
-    if not said.parts:
+    if not said.parts and not said.quick:
         keep(fates)
         PAGE.write_text(page(), encoding="utf-8")
     for wrong in sorted(one for one in equivalents() if fates.get(one, Fate()).killed):

@@ -1,7 +1,7 @@
 """Rounds: which requirements are played on a mutant, under which options, and in which order.
 
-What cannot show a mutant, because the changed lines never run in it, is left out; and so is what could but hardly will, because it restarts servers, takes
-long or has little to do with the module: a mutant that only that would kill counts as a survivor. `--all` leaves out nothing.
+What cannot show a mutant, because the changed lines never run in it, is left out; and so is, under other options and of random requests, what has little to do
+with the module: a mutant that only that would kill counts as a survivor. `--all` leaves out nothing.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -84,23 +84,32 @@ class Reach:
         return any((mutant.module, line) in self._lines[one] for line in mutant.lines)
 
 
-def promising(mutant: Mutant, reach: Reach) -> Iterator[Round]:
-    """The rounds that may show a mutant, cut to what is likely to, the quick ones first."""
-    alone = {one.ids[0] for one in ALONE if reach.gets_to(one, mutant)}
-    calm, disturbing, random = (
-        [one for one in _first(entries, mutant) if one.id in alone] for entries in (_SPOKEN, _DISTURBING, _RANDOM)
-    )
+def quick(mutant: Mutant, reach: Reach) -> Iterator[Round]:
+    """What is most likely to show a mutant, and takes seconds."""
+    calm = _reached(_SPOKEN, mutant, reach)
     likely = [one for one in calm if _likely(one, mutant)]
     others = sorted((one for one in calm if one not in likely), key=lambda one: one.length)
     yield _round(DEFAULT, likely)
     if calm:
         yield _round(DEFAULT, [*likely[:1], *others[:_OTHERS], *_TOGETHER])
+
+
+def promising(mutant: Mutant, reach: Reach) -> Iterator[Round]:
+    """The rounds that may show a mutant, the quick ones first; under other options and of random requests what is likely to."""
+    yield from quick(mutant, reach)
+    calm = _reached(_SPOKEN, mutant, reach)
+    yield _round(DEFAULT, sorted(calm, key=lambda one: one.length)[_OTHERS:])
     for whole in WHOLE[1 : len(OPTIONS)]:
         if reach.gets_to(whole, mutant):
             spoken = [one for one in _first(_SPOKEN, mutant) if not calm or _likely(one, mutant)]
             yield _round(whole.options, [*spoken, *_ALWAYS])
-    for entries in (disturbing, random):
-        yield _round(DEFAULT, [one for one in entries if not calm or _likely(one, mutant)])
+    yield _round(DEFAULT, _reached(_DISTURBING, mutant, reach))
+    yield _round(DEFAULT, [one for one in _reached(_RANDOM, mutant, reach) if not calm or _likely(one, mutant)])
+
+
+def _reached(entries: Sequence[Requirement], mutant: Mutant, reach: Reach) -> list[Requirement]:
+    alone = {one.ids[0] for one in ALONE if reach.gets_to(one, mutant)}
+    return [one for one in _first(entries, mutant) if one.id in alone]
 
 
 def _round(options: str, entries: Sequence[Requirement]) -> Round:
