@@ -16,6 +16,7 @@ from continuity_conformance.observation import summary_calls
 from continuity_conformance.requests import plain_request, principal_of, turn_request
 from continuity_conformance.speech import Speech
 from continuity_conformance.stage import Stage
+from continuity_conformance.transport import Answer
 from continuity_spec import Place, Step
 
 _OLD_KINDS: Final[Mapping[str, str]] = {"conversation": "slug", "response": "response", "session": "session"}
@@ -142,12 +143,16 @@ class Interventions:
             await self._stage.controls.named("fill", {"responses": there}, self._key(made_step("respond", {})))
         labels = [f"filler {k}" for k in range(limits.responses - there + 1)]
         for first in range(0, len(labels), limits.at_once):
-            await asyncio.gather(*(self._fill(label) for label in labels[first : first + limits.at_once]))
+            answers = await asyncio.gather(*(self._fill(label) for label in labels[first : first + limits.at_once]))
+            if refused := [answer for answer in answers if not answer.accepted]:
+                # A cache that was never full had nothing to evict: that says nothing about the target.
+                got = refused[0].error or refused[0].status
+                raise Untested(f"the cache could not be filled: a response was answered with {got}")
 
-    async def _fill(self, label: str) -> None:
+    async def _fill(self, label: str) -> Answer:
         content = {"input": self._speech.user_text(label)}
         request = turn_request(self._stage, self._names, made_step("respond", {"say": label}), content)
-        await self._stage.transport.send(request)
+        return await self._stage.transport.send(request)
 
     async def _legacy(self, params: Mapping[str, Any]) -> None:
         rows: Sequence[Mapping[str, Any]] = params["rows"]
