@@ -65,8 +65,7 @@ def _matrix(wanted: Mapping[str, Defect], options: argparse.Namespace) -> None:
 
 def _listed(wanted: Iterable[Defect]) -> Iterable[str]:
     for defect in wanted:
-        issue = f" ({defect.issue})" if defect.issue else ""
-        yield from (defect.name, *matrix.wrapped("    ", f"{defect.text}{issue}", _columns()))
+        yield from (defect.name, *matrix.wrapped("    ", defect.cited, _columns()))
 
 
 def _described(wanted: Mapping[str, Defect]) -> Iterable[str]:

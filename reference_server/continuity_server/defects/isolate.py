@@ -236,7 +236,7 @@ class UlidIdsStuck(Rules):
 
 @defect(
     "agent-ids-are-500",
-    "An id `agent:NAME:…` is taken for another agent's: a 500, and a database file of that name.",
+    "An id that begins with `agent:NAME:` is taken for another agent's: a 500, and a database file of that name.",
     "openclaw 2026.9.6",
 )
 class AgentIdsAre500(Rules):
