@@ -23,6 +23,11 @@ class Defect:
     issue: str | None
     under: Mapping[str, str]
 
+    @property
+    def cited(self) -> str:
+        """What is broken, and where that was seen."""
+        return f"{self.text} ({self.issue})" if self.issue else self.text
+
 
 @cache
 def defects() -> Mapping[str, Defect]:

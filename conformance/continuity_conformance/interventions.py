@@ -18,6 +18,7 @@ from continuity_conformance.observation import summary_calls
 from continuity_conformance.requests import plain_request, principal_of, turn_request
 from continuity_conformance.speech import Speech
 from continuity_conformance.stage import Stage
+from continuity_conformance.transport import Answer
 from continuity_spec import Place, Step
 
 _OLD_KINDS: Final[Mapping[str, str]] = {"conversation": "slug", "response": "response", "session": "session"}
@@ -171,17 +172,19 @@ class Interventions:
         filling = {"responses": there}
         filled = [await controls.named("fill", filling, self._key(made_step("respond", {})))] if there else []
         labels = [f"filler {k}" for k in range(limits.responses - there + 1)]
-        stored = 0
         for first in range(0, len(labels), limits.at_once):
-            stored += sum(await asyncio.gather(*map(self._fill, labels[first : first + limits.at_once])))
-        said = f"{stored} responses stored on top, in a cache that holds {limits.responses}"
+            answers = await asyncio.gather(*map(self._fill, labels[first : first + limits.at_once]))
+            if refused := [answer for answer in answers if not answer.accepted]:
+                # A cache that was never full had nothing to evict: that says nothing about the target.
+                got = refused[0].error or refused[0].status
+                raise Untested(f"the cache could not be filled: a response was answered with {got}")
+        said = f"{len(labels)} responses stored on top, in a cache that holds {limits.responses}"
         return "; then ".join((*filled, said))
 
-    async def _fill(self, label: str) -> bool:
-        """Tells whether the response was accepted."""
+    async def _fill(self, label: str) -> Answer:
         content = {"input": self._speech.user_text(label)}
         request = turn_request(self._stage, self._names, made_step("respond", {"say": label}), content)
-        return (await self._stage.transport.send(request)).accepted
+        return await self._stage.transport.send(request)
 
     async def _legacy(self, params: Mapping[str, Any]) -> None:
         rows: Sequence[Mapping[str, Any]] = params["rows"]

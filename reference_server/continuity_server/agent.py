@@ -20,6 +20,7 @@ from continuity_server.locks import Locks
 from continuity_server.loop import ToolLoop
 from continuity_server.model import ModelFailedError
 from continuity_server.resolve import Resolver
+from continuity_server.slugs import Part
 from continuity_server.store import Store, StoreUnreadableError
 from continuity_server.turn import Ask, Made, Outcome, Place, Sink, View
 from continuity_server.view import Viewer
@@ -118,7 +119,8 @@ class Agent:
         made = await self._made(ask, place, view, told, sink)
         kept = self.rules.stored_answer(place.tip, made.messages, streamed=ask.stream, gone=sink.gone)
         made = replace(made, messages=tuple(kept))
-        compression = await self.compressor.compress(ask, place, view, made) if ask.store else None
+        rotates = Part.ROTATION in self.rules.parts(store=ask.store)
+        compression = await self.compressor.compress(ask, place, view, made) if rotates else None
         write = self.keeper.write(ask, place, view, made, compression)
         after = self._told(place, write.history.session, told.id)
         final = self.rules.final_told(told, after, streamed=ask.stream)

@@ -21,7 +21,7 @@ class Keeper:
     def __init__(self, store: Store, rules: Rules, max_responses: int) -> None:
         self._store = store
         self._rules = rules
-        self._cache = Cache(max_responses, takes_slugs=rules.eviction_takes_slug())
+        self._cache = Cache(rules.kept_responses(max_responses), takes_slugs=rules.eviction_takes_slug())
 
     def check(self) -> None:
         """HISTORY-14: what cannot be stored is refused before the model is asked."""

@@ -18,6 +18,7 @@ class Part(Enum):
     MESSAGES = "messages"
     RESPONSE = "response"
     MAPPING = "mapping"
+    ROTATION = "rotation"
     BODY = "the response, but for its anchor"
     ROW = "the response, but for the slug that names it"
     BRANCHES = "what was said in the branches of its session"
@@ -80,9 +81,13 @@ class Slugs:
         """SLUG-05: the cache bounds the responses, and never the slugs."""
         return False
 
+    def kept_responses(self, most: int) -> int:
+        """SLUG-19: responses are not kept for good, but so many of them."""
+        return most
+
     def parts(self, *, store: bool) -> frozenset[Part]:
-        """SLUG-09: `store: false` writes nothing: no mapping, no response, no message."""
-        return frozenset({Part.MESSAGES, Part.RESPONSE, Part.MAPPING}) if store else frozenset()
+        """SLUG-09: `store: false` writes nothing: no mapping, no response, no message, no rotation."""
+        return frozenset({Part.MESSAGES, Part.RESPONSE, Part.MAPPING, Part.ROTATION}) if store else frozenset()
 
     def deleted(self) -> frozenset[Part]:
         """SLUG-15, -18: DELETE removes that response, and that response only."""

@@ -120,6 +120,7 @@ def test_spec_show_draws_the_dialogue_and_says_what_the_defects_break():
 
     assert "╪═ evict response $gone ═" in shown
     assert "slug-lost-on-eviction  A slug whose last response was evicted" in shown
+    assert "is 404 for good. (hermes-agent 0.13.0)" in " ".join(shown.split())
     assert shown.count("server") == 1
 
 

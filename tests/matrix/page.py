@@ -16,8 +16,8 @@ on every such defect: {defects} defects, {cells} failures, each at the step and 
 defects made for it, and by many that were not.
 
 This page is generated (`make matrix`) from [the measured data](../../conformance/continuity_conformance/matrix.json), which `continuity defects --matrix`
-prints with every cell. `continuity defects NAME` tells all about one defect, and `continuity spec show ID` about one requirement. On each defect every
-calm requirement was played, and of those that disturb the server the ones made for it.
+prints with every cell. `continuity defects NAME` tells all about one defect, and `continuity spec show ID` about one requirement. On each defect the areas
+that it was made for were played, and of the costly requirements those made for it; an empty cell elsewhere was not played.
 
 ## What fails on each defect
 """

@@ -14,6 +14,13 @@ from continuity_spec.loader import BUNDLED
 
 LITTLE = Budget(examples=2)
 """Random testing with the whole budget is what tests/install does, under the default options."""
+UNTOLD = {
+    "acknowledged-before-stored": "DURABLE-02",
+    "kill-reruns-turn": "DURABLE-03",
+    "responses-lost-on-restart": "DURABLE-03",
+    "environment-apart-though-shared": "ENV-02",
+}
+"""Defects that a target which tells nothing can have as well, and what is failed by each of them then."""
 
 
 def _values() -> dict[str, list[str]]:
@@ -48,3 +55,23 @@ def test_a_target_that_tells_nothing_fails_just_that():
     }
 
     assert failed == {"ECHO-01"}
+
+
+def test_every_scenario_for_a_target_that_tells_nothing_can_fail():
+    """The matrix is measured on a server that tells its sessions, where these are not applicable."""
+    written = {
+        (entry.id, scenario.name)
+        for entry in load().requirements
+        for scenario in entry.scenarios
+        if scenario.when.get("tells") == ("nothing",)
+    }
+
+    failed = {
+        (result.id, one.scenario)
+        for defect, identity in UNTOLD.items()
+        for result in play([f"--defect={defect}"], {"tells": "nothing"}, [load().requirement(identity)])
+        for one in result.evidence
+        if one.outcome is Verdict.FAIL
+    }
+
+    assert written <= failed

@@ -35,7 +35,7 @@ CATALOGUE = {
     "HISTORY": range(1, 15),
     "ISOLATE": range(1, 13),
     "MIGRATE": range(1, 10),
-    "SLUG": range(1, 19),
+    "SLUG": range(1, 20),
     "STREAM": range(1, 6),
 }
 # These words say something that an answer alone cannot: which session, which turns, which shape.
@@ -127,7 +127,7 @@ def test_calm_scenarios_stay_calm():
         *("HISTORY-05", "HISTORY-06", "HISTORY-07", "HISTORY-11", "HISTORY-14"),
         *("ISOLATE-07", "STREAM-03"),
         *("MIGRATE-01", "MIGRATE-02", "MIGRATE-03", "MIGRATE-04", "MIGRATE-05", "MIGRATE-07", "MIGRATE-09"),
-        *("SLUG-04", "SLUG-05", "SLUG-06", "SLUG-11", "SLUG-13", "SLUG-15", "SLUG-17"),
+        *("SLUG-04", "SLUG-05", "SLUG-06", "SLUG-11", "SLUG-13", "SLUG-15", "SLUG-17", "SLUG-19"),
     }
 
 

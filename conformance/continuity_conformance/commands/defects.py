@@ -18,6 +18,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 A defect is the bundled server with one rule broken. It proves that a check can
 fail: each requirement names the defects made to break it, and the kill matrix
 says which requirements fail on which defect, at which step and expectation.
+On each defect the areas that it was made for were played, and of the costly
+requirements those made for it; an empty cell elsewhere was not played.
 
   continuity defects                       all of them, in a sentence each
   continuity defects history-doubles       one: how to start it, what fails on it
@@ -63,8 +65,7 @@ def _matrix(wanted: Mapping[str, Defect], options: argparse.Namespace) -> None:
 
 def _listed(wanted: Iterable[Defect]) -> Iterable[str]:
     for defect in wanted:
-        issue = f" ({defect.issue})" if defect.issue else ""
-        yield from (defect.name, *matrix.wrapped("    ", f"{defect.text}{issue}", _columns()))
+        yield from (defect.name, *matrix.wrapped("    ", defect.cited, _columns()))
 
 
 def _described(wanted: Mapping[str, Defect]) -> Iterable[str]:

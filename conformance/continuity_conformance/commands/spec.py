@@ -57,7 +57,7 @@ def _show(options: argparse.Namespace) -> int:
     screen = Screen(
         min(max(width(), _NARROW), _WIDE),
         ink_for(sys.stdout.encoding),
-        {defect.name: defect.text for defect in defects().values()},
+        {defect.name: defect.cited for defect in defects().values()},
         _checks(wanted),
     )
     say("\n\n".join(screen.show(*each) for each in drawn))

@@ -55,6 +55,26 @@ class StaleParentWritesOldSession(Rules):
         return tip if derived else start
 
 
+@defect(
+    "stale-parent-goes-on",
+    "A stale parent id is not resolved at all: its turns go on in the uncompressed parent.",
+    "hermes-agent 0.16.0",
+)
+class StaleParentGoesOn(StaleParentReadsOldHistory, StaleParentWritesOldSession):
+    """Neither reading nor writing finds the tip."""
+
+
+@defect(
+    "stale-parent-bears-a-child-each-turn",
+    "Every turn by a stale parent id compresses the parent once more, and bears another child.",
+    "hermes-agent 0.17.0",
+)
+class StaleParentBearsAChildEachTurn(StaleParentGoesOn):
+    def compression_due(self, session: Session | None, messages: Sequence[Message], limit: int) -> bool:
+        stale = session is not None and session.next is not None
+        return stale or super().compression_due(session, messages, limit)
+
+
 @defect("tip-resolved-one-hop", "Of a chain of rotations only one is followed.")
 class TipResolvedOneHop(Rules):
     def tip(self, start: Session, read: Callable[[str], Session | None]) -> Session:
@@ -170,7 +190,7 @@ class FailedCompressionIs500(Rules):
 @defect(
     "derived-child-every-turn",
     "Once a derived conversation was compressed, every turn compresses it again and moves it to another id.",
-    "open-webui#27174",
+    "hermes-agent 0.16.0",
 )
 class DerivedChildEveryTurn(Rules):
     def compression_due(self, session: Session | None, messages: Sequence[Message], limit: int) -> bool:

@@ -17,13 +17,13 @@ class DeleteLeavesMessages(Rules):
         return super().erased() - {Trace.MESSAGES}
 
 
-@defect("delete-leaves-slugs", "The slugs of a deleted session go on in it.")
+@defect("delete-leaves-slugs", "The slugs of a deleted session go on in it.", "hermes-agent#42422")
 class DeleteLeavesSlugs(Rules):
     def erased(self) -> frozenset[Trace]:
         return super().erased() - {Trace.SLUGS}
 
 
-@defect("delete-leaves-responses", "The responses of a deleted session can still be read.")
+@defect("delete-leaves-responses", "The responses of a deleted session can still be read.", "hermes-agent 0.16.0")
 class DeleteLeavesResponses(Rules):
     def erased(self) -> frozenset[Trace]:
         return super().erased() - {Trace.RESPONSES}
@@ -47,6 +47,7 @@ class DeleteLeavesSession(Rules):
 @defect(
     "delete-leaves-ancestors",
     "Of a compressed session only what it went on as is deleted: the ids of before still show all that was said.",
+    "hermes-agent#48524",
 )
 class DeleteLeavesAncestors(Rules):
     def deleted_with(self, named: Session, family: Iterable[Session]) -> list[str]:
@@ -57,6 +58,7 @@ class DeleteLeavesAncestors(Rules):
 @defect(
     "delete-leaves-children",
     "Of a compressed session only what came before is deleted: the summary lives on under the newer ids.",
+    "hermes-agent#48524",
 )
 class DeleteLeavesChildren(Rules):
     def deleted_with(self, named: Session, family: Iterable[Session]) -> list[str]:

@@ -116,7 +116,7 @@ class DeriveFirstPartOnly(Rules):
         return next(iter(texts), "")
 
 
-@defect("derive-counts-other-parts", "Images and other parts count in the derived id.")
+@defect("derive-counts-other-parts", "Images and other parts count in the derived id.", "hermes-agent 0.19.0")
 class DeriveCountsOtherParts(Rules):
     def text(self, content: object) -> str:
         if not isinstance(content, list):
@@ -136,13 +136,17 @@ class DeriveLastSystemOnly(Rules):
         return super().opening_prompts(messages)[-1:]
 
 
-@defect("derive-ignores-developer", "A developer message does not count as a system prompt.")
+@defect("derive-ignores-developer", "A developer message does not count as a system prompt.", "hermes-agent 0.19.0")
 class DeriveIgnoresDeveloper(Rules):
     def opening_prompts(self, messages: Sequence[Message]) -> list[Message]:
         return [message for message in super().opening_prompts(messages) if message["role"] == "system"]
 
 
-@defect("derive-counts-later-system", "System messages after the first user message change the derived id.")
+@defect(
+    "derive-counts-later-system",
+    "System messages after the first user message change the derived id.",
+    "hermes-agent 0.19.0",
+)
 class DeriveCountsLaterSystem(Rules):
     def opening_prompts(self, messages: Sequence[Message]) -> list[Message]:
         return [message for message in messages if message["role"] in {"system", "developer"}]
@@ -223,9 +227,7 @@ class DerivationBeatsHeader(Rules):
         return derived(), True
 
 
-@defect(
-    "constant-default-session", "Requests without an id share one session called default.", "claude-code-hub PR 793"
-)
+@defect("constant-default-session", "Requests without an id share one session called default.", "nanobot 0.3.5")
 class ConstantDefaultSession(Rules):
     def chosen_id(self, sent: str | None, derived: Callable[[], str | None]) -> tuple[str | None, bool]:  # noqa: ARG002 - that is the defect
         return sent if sent is not None else "api:default", False

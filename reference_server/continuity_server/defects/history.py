@@ -137,13 +137,13 @@ class RefusedTurnStored(Rules):
         return list(new) if why is Unanswered.REFUSED else []
 
 
-@defect("degraded-silently", "An answer without the history does not say so.", "mlx-vlm#1046")
+@defect("degraded-silently", "An answer without the history does not say so.")
 class DegradedSilently(Rules):
     def admitted(self, *, degraded: bool) -> bool:  # noqa: ARG002 - that is the defect
         return False
 
 
-@defect("degraded-turn-overwrites-history", "A turn that could not read the history replaces it.", "mlx-vlm#1046")
+@defect("degraded-turn-overwrites-history", "A turn that could not read the history replaces it.")
 class DegradedTurnOverwritesHistory(Rules):
     def left_by_degraded(self, turn: Sequence[Message]) -> Messages:
         return list(turn)
@@ -167,7 +167,7 @@ class ErrorTextAsAnswer(Rules):
         return {"role": "assistant", "content": str(refusal)}
 
 
-@defect("unstored-turn-acknowledged", "A turn that could not be stored is answered 200.")
+@defect("unstored-turn-acknowledged", "A turn that could not be stored is answered 200.", "hermes-agent 0.19.0")
 class UnstoredTurnAcknowledged(Rules):
     def must_be_stored(self) -> bool:
         return False

@@ -1,12 +1,13 @@
 """Defects of ISOLATE: strangers who get in, ids that are bent, guessed or shared, and answers that tell too much."""
 
 import itertools
+import re
 import secrets
 import time
 import traceback
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from continuity_server.continuity import Rules
 from continuity_server.defects.registry import defect
@@ -15,7 +16,10 @@ from continuity_server.echo import MAX_ID, Surface
 from continuity_server.errors import Case, Refusal
 from continuity_server.history import Messages, W
 from continuity_server.isolation import Act, T
+from continuity_server.lineage import Session
 from continuity_server.settings import HEADER, Options
+
+_ULID: Final = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}")
 
 # Keys
 
@@ -74,14 +78,13 @@ class KeylessSessionsContinue(Rules):
 @defect(
     "id-cut-at-control-character",
     "An id counts up to its first control character: what comes after it is another's affair.",
-    "nanobot PR 5633",
 )
 class IdCutAtControlCharacter(Rules):
     def checked_id(self, value: str) -> str:
         return super().checked_id("".join(itertools.takewhile(str.isprintable, value)))
 
 
-@defect("control-characters-stripped", "Control characters are taken out of an id.", "hermes-agent PR 54852")
+@defect("control-characters-stripped", "Control characters are taken out of an id.")
 class ControlCharactersStripped(Rules):
     def checked_id(self, value: str) -> str:
         return super().checked_id("".join(filter(str.isprintable, value)))
@@ -144,7 +147,7 @@ class IdsToldApartBy128Characters(Rules):
 @defect(
     "path-id-touches-file",
     "Every session has a transcript beside the database, in a file that is named by the id as it is.",
-    "openclaw#142616",
+    "hermes-agent PR 54852",
 )
 class PathIdTouchesFile(Rules):
     def due(self, write: W) -> list[W]:
@@ -154,7 +157,7 @@ class PathIdTouchesFile(Rules):
         return super().due(write)
 
 
-@defect("path-id-reads-file", "An id that is the path of a file shows the model what is in it.", "openclaw#142616")
+@defect("path-id-reads-file", "An id that is the path of a file shows the model what is in it.", "nanobot PR 5633")
 class PathIdReadsFile(Rules):
     def __init__(self, options: Options) -> None:
         super().__init__(options)
@@ -169,7 +172,7 @@ class PathIdReadsFile(Rules):
         return [*self._found, *super().recalled(stored)]
 
 
-@defect("path-id-is-500", "An id with path characters is a 500.", "openclaw 2026.9.6")
+@defect("path-id-is-500", "An id with path characters is a 500.", "nanobot 0.3.5")
 class PathIdIs500(Rules):
     def checked_id(self, value: str) -> str:
         if ".." in value or value.startswith("/"):
@@ -223,16 +226,31 @@ class IdsCollapseBlanks(Rules):
         return super().line(" ".join(session.split()), surface)
 
 
-@defect("slug-trailing-blanks-trimmed", "Blanks at the end of a slug do not count.")
-class SlugTrailingBlanksTrimmed(Rules):
-    def slug_name(self, slug: str) -> str:
-        return slug.rstrip() or slug
+@defect("ulid-ids-stuck", "An id with a ULID in it takes one turn; every later one is a 500.", "openclaw#142616")
+class UlidIdsStuck(Rules):
+    def read_from(self, start: Session, tip: Session) -> Session:
+        if _ULID.search(start.id):
+            raise Refusal(Case.INTERNAL, "The server has a defect.")
+        return super().read_from(start, tip)
+
+
+@defect(
+    "agent-ids-are-500",
+    "An id that begins with `agent:NAME:` is taken for another agent's: a 500, and a database file of that name.",
+    "openclaw 2026.9.6",
+)
+class AgentIdsAre500(Rules):
+    def checked_id(self, value: str) -> str:
+        if value.startswith("agent:"):
+            Path(f"{value.split(':')[1]}.db").touch()
+            raise Refusal(Case.INTERNAL, "The server has a defect.")
+        return super().checked_id(value)
 
 
 # Principals
 
 
-@defect("sessions-not-bound-to-principal", "Whoever names a session is in it.", "openclaw#11793")
+@defect("sessions-not-bound-to-principal", "Whoever names a session is in it.", "openclaw#11793, openclaw#13152")
 class SessionsNotBoundToPrincipal(Rules):
     def __init__(self, options: Options) -> None:
         super().__init__(options)
@@ -242,7 +260,7 @@ class SessionsNotBoundToPrincipal(Rules):
         return self._first.setdefault(session, principal)
 
 
-@defect("foreign-session-is-403", "An id that another principal uses is refused, and so given away.", "openclaw#13152")
+@defect("foreign-session-is-403", "An id that another principal uses is refused, and so given away.")
 class ForeignSessionIs403(Rules):
     def __init__(self, options: Options) -> None:
         super().__init__(options)

@@ -51,7 +51,6 @@ class LegacyHistoryIgnored(Rules):
 @defect(
     "legacy-orphan-forks",
     "An old slug whose response is gone starts a new session without a word.",
-    "hermes-agent 0.16.0",
 )
 class LegacyOrphanForks(Rules):
     def orphan(self) -> None:

@@ -69,7 +69,7 @@ class SlugAmnesiaAfterEviction(Rules):
 @defect(
     "previous-response-unknown-starts-fresh",
     "A previous_response_id that cannot be found starts a new session without a word.",
-    "hermes-agent 0.16.0",
+    "openclaw 2026.9.6",
 )
 class PreviousResponseUnknownStartsFresh(Rules):
     def continued(self, found: T | None) -> T | None:
@@ -100,6 +100,20 @@ class StoreFalseStoresResponse(Rules):
         return super().parts(store=store) | {Part.RESPONSE}
 
 
+@defect(
+    "store-false-ignored", "`store: false` counts for nothing: the turn is stored like any other.", "openclaw 2026.9.6"
+)
+class StoreFalseIgnored(Rules):
+    def parts(self, *, store: bool) -> frozenset[Part]:  # noqa: ARG002 - that is the defect
+        return super().parts(store=True)
+
+
+@defect("store-false-rotates", "A turn with `store: false` rotates a session that is due for it, into an empty one.")
+class StoreFalseRotates(Rules):
+    def parts(self, *, store: bool) -> frozenset[Part]:
+        return super().parts(store=store) | {Part.ROTATION}
+
+
 @defect("slug-stuck-on-first-response", "A slug goes on from its first response for good: later turns are not seen.")
 class SlugStuckOnFirstResponse(Rules):
     def slug_history(self, stored: Sequence[Message], *, response_gone: bool) -> Messages:  # noqa: ARG002 - that is the defect
@@ -126,7 +140,7 @@ class SlugStaysOnParent(Rules):
         return before
 
 
-@defect("slug-race-many-sessions", "First requests of one slug at once start a session each.", "adk-python#1733")
+@defect("slug-race-many-sessions", "First requests of one slug at once start a session each.", "hermes-agent 0.16.0")
 class SlugRaceManySessions(Rules):
     def slug_lock(self, principal: str, slug: str | None, request: str) -> tuple[str, str, str]:  # noqa: ARG002 - that is the defect
         return ("request", principal, request)
@@ -154,7 +168,11 @@ class BranchCutsNewerTurns(Rules):
         return session
 
 
-@defect("previous-response-starts-fresh", "A previous_response_id starts a new session, although it is known.")
+@defect(
+    "previous-response-starts-fresh",
+    "A previous_response_id starts a new session, although it is known.",
+    "mlx-vlm#1046, litellm#11204",
+)
 class PreviousResponseStartsFresh(Rules):
     def continued(self, found: T | None) -> T | None:
         super().continued(found)
@@ -230,3 +248,9 @@ class SlugsNotBoundToPrincipal(Rules):
 
     def slug_owner(self, principal: str, slug: str) -> str:
         return self._first.setdefault(slug, principal)
+
+
+@defect("responses-never-evicted", "Responses are kept for good, however many there are.", "vllm#48275")
+class ResponsesNeverEvicted(Rules):
+    def kept_responses(self, most: int) -> int:
+        return most * 1000

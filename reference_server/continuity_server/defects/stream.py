@@ -53,7 +53,7 @@ class StreamWithoutDone(Rules):
         return list(events)
 
 
-@defect("stream-ends-twice", "A streamed chat completion has its end marker before the last chunk, and after it.")
+@defect("stream-ends-twice", "A streamed chat completion has its end marker twice.")
 class StreamEndsTwice(Rules):
     def chat_end(self, events: Sequence[Event]) -> list[Event | None]:
         return [*events, None, None]
