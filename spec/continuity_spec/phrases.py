@@ -28,6 +28,7 @@ SEEN = ("sees", "recalls", "forgets", "summary", "system", "tools", "reads", "ra
 TOLD = (
     "session",
     "announces",
+    "goes_on_with",
     "response",
     "answer",
     "like",
