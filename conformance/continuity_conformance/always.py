@@ -44,9 +44,14 @@ async def _judge(always: Always, played: Played, exchange: Exchange) -> Ending:
     dialogue = played.dialogue
     noted, dialogue.untested = dialogue.untested, []
     step = replace(exchange.step, expect={"status": always.answered, **always.expect}, at_once=1)
-    ended = await ending(dialogue, Judge(dialogue, step, exchange.number, [exchange]).judge())
+    ended = await ending(dialogue, Judge(dialogue, step, exchange.number, [_unflawed(exchange)]).judge())
     dialogue.untested = noted
     return ended
+
+
+def _unflawed(exchange: Exchange) -> Exchange:
+    """Whether an answer to a turn can be read as one is asked by the scenario; an entry that speaks of single answers fails for its own reason."""
+    return replace(exchange, reading=replace(exchange.reading, flaw="")) if exchange.reading else exchange
 
 
 def _counts(played: Played, ended: Ending) -> bool:
