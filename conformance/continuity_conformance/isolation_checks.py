@@ -22,7 +22,7 @@ from continuity_conformance.transport import Request
 
 _REFUSED: Final[Mapping[str, object]] = {"status": 401, "headers": {"$HEADER": "absent"}, "hides": ["secret"]}
 _FORBIDDEN: Final[Mapping[str, object]] = {"status": 403, "headers": {"$HEADER": "absent"}}
-_NOT_THERE: Final[Mapping[str, object]] = {"status": [400, 404]}
+_ANSWERED: Final[Mapping[str, object]] = {"status": ["2xx", "4xx"]}
 _IDS: Final = 1000
 _BITS: Final = 120.0
 _ESTIMATED: Final = 0.5
@@ -124,27 +124,27 @@ async def ids_that_are_paths(dialogue: Dialogue) -> None:
             second = {"either": [{"status": 400}, {"session": path, "sees": [red, blue]}]}
             await _unread(dialogue, files, await dialogue.do("chat", first, session=path, say=red))
             await _unread(dialogue, files, await dialogue.do("chat", second, session=path, say=blue))
-            await _read_and_deleted(dialogue, path, f"green {number}")
+            for exchange in await _read_and_deleted(dialogue, path, f"green {number}"):
+                await _unread(dialogue, files, exchange)
         files.must_be_untouched()
         await dialogue.do("chat", {"session": "$plain", "sees": ["white"]}, session="$plain", say="white")
 
 
-async def _read_and_deleted(dialogue: Dialogue, path: str, say: str) -> None:
-    """The same text as the id of a response, and of a session that is read and deleted."""
-    offers = dialogue.stage.target.offers
+async def _read_and_deleted(dialogue: Dialogue, path: str, say: str) -> list[Exchange]:
+    """The same text as the id of a response, and of a session that is read and deleted. Which of them there are is for SLUG-07 and others to ask."""
+    offers, done = dialogue.stage.target.offers, []
     if "responses" in offers:
-        await dialogue.do("respond", _NOT_THERE, previous_response_id=path, say=say)
-        await dialogue.do("get", _NOT_THERE, response=path)
-        await dialogue.do("delete", _NOT_THERE, response=path)
+        done += [await dialogue.do("respond", _ANSWERED, previous_response_id=path, say=say)]
+        done += [await dialogue.do(verb, _ANSWERED, response=path) for verb in ("get", "delete")]
     if "sessions" in offers:
-        await dialogue.do("get", {"status": [200, 400, 404]}, session=path)
-        await dialogue.do("delete", {"status": [200, 400, 404]}, session=path)
+        done += [await dialogue.do(verb, _ANSWERED, session=path) for verb in ("get", "delete")]
+    return done
 
 
 async def _unread(dialogue: Dialogue, files: OutsideFiles, exchange: Exchange) -> None:
     """Nothing of the files is in the answer, nor in what the model saw."""
     files.must_be_unread(exchange.answer.text)
-    if exchange.answer.accepted and dialogue.stage.target.observed == "probe":
+    if exchange.answer.accepted and exchange.mark and dialogue.stage.target.observed == "probe":
         files.must_be_unread(json.dumps((await dialogue.view(exchange)).messages))
 
 
