@@ -89,7 +89,8 @@ def failure_text(
     requirement: Requirement, scenario: str, unmet: Unmet, exchanges: Sequence[Mapping[str, Any]], again: str
 ) -> str:
     """A failure as people read it: requirement, step, expected, actual, the dialogue, why it matters, how to run it again."""
-    head = f"{requirement.id} ({requirement.level}) is not met: {requirement.text}"
+    how = "is broken" if requirement.level.forbids else "is not met"
+    head = f"{requirement.id} ({requirement.level}) {how}: {requirement.text}"
     why = f"Why it matters: {requirement.why}"
     left_out = len(exchanges) - _TOLD_AT_MOST
     lines = [

@@ -37,6 +37,11 @@ class Level(enum.StrEnum):
     def binding(self) -> bool:
         return self in {Level.MUST, Level.MUST_NOT}
 
+    @property
+    def forbids(self) -> bool:
+        """Whether the text says what must not be so."""
+        return self in {Level.MUST_NOT, Level.SHOULD_NOT}
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
