@@ -18,7 +18,7 @@ from continuity_conformance.outside import OutsideFiles, outside_files
 from continuity_conformance.registry import check, costly
 from continuity_conformance.requests import WRONG_KEY, turn_request
 from continuity_conformance.stage import Exchange
-from continuity_conformance.transport import Request
+from continuity_conformance.transport import Request, dig
 
 _REFUSED: Final[Mapping[str, object]] = {"status": 401, "headers": {"$HEADER": "absent"}, "hides": ["secret"]}
 _FORBIDDEN: Final[Mapping[str, object]] = {"status": 403, "headers": {"$HEADER": "absent"}}
@@ -27,6 +27,9 @@ _IDS: Final = 1000
 _BITS: Final = 120.0
 _ESTIMATED: Final = 0.5
 """So far the estimate from a thousand ids may lie below 120 bits: twenty times its standard deviation. Fewer ids tell less."""
+_NAMELESS: Final = (
+    "an id that was just minted names nothing that can be read or gone on with, so that nothing is guarded by it"
+)
 _MINTING: Final = "many turns, each with ids of its own"
 
 
@@ -162,6 +165,19 @@ async def minted_ids(dialogue: Dialogue) -> None:
             holds=bits > _BITS - _ESTIMATED * _IDS / len(ids),
         )
     dialogue.untested += [f"only {asked} ids were asked for: limits.ids of the profile"] * (asked < _IDS)
+    dialogue.untested += [_NAMELESS] * (not await _names_something(dialogue))
+
+
+async def _names_something(dialogue: Dialogue) -> bool:
+    """Whether a minted id names what it was minted for. A server that keeps nothing mints ids as well as any."""
+    if _minting_verb(dialogue) == "respond":
+        told = await dialogue.do("respond", {"response": "$minted"}, say="red")
+        read_back = await dialogue.do("get", {"status": "any"}, response="$minted")
+        return told.reading is not None and dig(read_back.answer.body, "id") == told.reading.id
+    await dialogue.do("chat", {"session": "$minted"}, say="red")
+    again = await dialogue.do("chat", {"status": "any"}, session="$minted", say="blue")
+    await dialogue.view(again)
+    return "red" in (again.seen or ())
 
 
 async def _minted(dialogue: Dialogue, asked: int) -> dict[str, list[str]]:
