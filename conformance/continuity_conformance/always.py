@@ -1,10 +1,10 @@
 """`always` entries: what holds on every matching answer of the whole run.
 
-An answer of a scenario that passed can prove it; any answer can refute it. So a server that answers everything with valid objects and random ids
-proves nothing. No matching answer is *not tested*.
+An answer of a scenario that passed can prove it, where no other scenario of its requirement failed; any answer can refute it. So a server that answers
+everything with valid objects and random ids proves nothing, nor does one that keeps nothing. No matching answer is *not tested*.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -21,16 +21,19 @@ _SHOWN: Final = 20
 
 
 async def judge_always(
-    requirement: Requirement, played: Sequence[Played], redactor: Redactor, target: str
+    requirement: Requirement, played: Sequence[Played], failed: Collection[str], redactor: Redactor, target: str
 ) -> list[Evidence]:
-    """The evidence for an `always` entry, from everything that was played: what refutes it, or one answer that proves it."""
+    """The evidence for an `always` entry, from everything that was played: what refutes it, or one answer that proves it.
+
+    `failed`: the requirements that failed.
+    """
     always = requirement.always
     assert always is not None
     judged = [
         (one, exchange, ended)
         for one in played
         for exchange in one.dialogue.exchanges
-        if _matches(always, exchange) and _counts(one, ended := await _judge(always, one, exchange))
+        if _matches(always, exchange) and _counts(one, ended := await _judge(always, one, exchange), failed)
     ]
     bad = [each for each in judged if each[2].verdict is not Verdict.PASS][:_SHOWN]
     good = [each for each in judged if each[2].verdict is Verdict.PASS][:1]
@@ -40,7 +43,7 @@ async def judge_always(
         )
         for one, exchange, ended in (*bad, *good)
     ]
-    return shown or [Evidence("", "", Verdict.NOT_TESTED, "no answer of a scenario that passed is of this kind")]
+    return shown or [Evidence("", "", Verdict.NOT_TESTED, "no answer of a requirement that is kept is of this kind")]
 
 
 def _before(played: Played, exchange: Exchange) -> list[Intervention]:
@@ -52,15 +55,19 @@ async def _judge(always: Always, played: Played, exchange: Exchange) -> Ending:
     dialogue = played.dialogue
     noted, dialogue.untested = dialogue.untested, []
     step = replace(exchange.step, expect={"status": always.answered, **always.expect}, at_once=1)
-    ended = await ending(dialogue, Judge(dialogue, step, exchange.number, [exchange]).judge())
+    ended = await ending(dialogue, Judge(dialogue, step, exchange.number, [_unflawed(exchange)]).judge())
     dialogue.untested = noted
     return ended
 
 
-def _counts(played: Played, ended: Ending) -> bool:
-    return ended.verdict is Verdict.FAIL or (
-        ended.verdict is not Verdict.NOT_TESTED and played.evidence.outcome is Verdict.PASS
-    )
+def _unflawed(exchange: Exchange) -> Exchange:
+    """Whether an answer to a turn can be read as one is asked by the scenario; an entry that speaks of single answers fails for its own reason."""
+    return replace(exchange, reading=replace(exchange.reading, flaw="")) if exchange.reading else exchange
+
+
+def _counts(played: Played, ended: Ending, failed: Collection[str]) -> bool:
+    proves = played.evidence.outcome is Verdict.PASS and played.requirement not in failed
+    return ended.verdict is Verdict.FAIL or (ended.verdict is not Verdict.NOT_TESTED and proves)
 
 
 def _matches(always: Always, exchange: Exchange) -> bool:

@@ -43,12 +43,14 @@ def _hindrances(stage: Stage, scenario: Scenario, controls: frozenset[str]) -> I
 
 
 def _not_in_its_dialect(stage: Stage, scenario: Scenario) -> Iterator[tuple[Verdict, str]]:
-    """What cannot be said to a target that tells no session, or takes no slugs."""
+    """What cannot be said to a target that tells no session, or takes no slugs, or none but its own."""
     target = stage.target
     if target.options["tells"] == "nothing" and scenario.goes_on_in_a_told_session:
         yield Verdict.NOT_APPLICABLE, "the target does not tell the session that the client would go on in"
     if target.profile.slugs == "none" and scenario.uses_slugs:
         yield Verdict.NOT_APPLICABLE, "the target takes no slugs (`conversation`)"
+    if target.profile.slugs == "made" and scenario.names_slugs:
+        yield Verdict.NOT_APPLICABLE, "the target makes its slugs (`conversation`) itself, and takes no other"
 
 
 def scenarios(requirement: Requirement) -> tuple[Scenario, ...]:

@@ -16,7 +16,7 @@ from continuity_conformance.marks import answer_mark
 from continuity_conformance.names import Names
 from continuity_conformance.profile import DEFAULT_HEADER, DEFAULT_OPTIONS, Profile
 from continuity_conformance.requests import base_headers
-from continuity_conformance.stage import Exchange, Observed, Stage, Target
+from continuity_conformance.stage import Declared, Exchange, Observed, Stage, Target
 from continuity_conformance.transport import Answer, Request, dig
 
 _REFUSED: Final = frozenset({401, 403})
@@ -70,9 +70,7 @@ async def conclude(dialogue: Dialogue, told: object) -> None:
         offers = frozenset(claims["offers"]) if isinstance(claims.get("offers"), list) else await _tried(stage)
     if len(stage.target.profile.principals) > 1:
         offers |= {"tenants"}
-    profile = stage.target.profile
-    declares = bool(claims) or bool(profile.options) or profile.offers is not None
-    stage.target = replace(stage.target, observed=observed, offers=offers, declares=declares)
+    stage.target = replace(stage.target, observed=observed, offers=offers, declared=_declared(stage.target, told))
     await _remembered(dialogue)
 
 
@@ -89,17 +87,26 @@ def header_in(told: object) -> str:
 
 
 def _informed(target: Target, told: object) -> Target:
-    claims = claims_in(told)
-    claimed = claims.get("options")
-    known = (
-        {name: str(value) for name, value in claimed.items() if name in DEFAULT_OPTIONS}
-        if isinstance(claimed, Mapping)
-        else {}
-    )
     header = target.profile.header or header_in(told) or target.header
-    options = {**DEFAULT_OPTIONS, **known, **target.profile.options}
-    single_user = target.profile.single_user or claims.get("single_user") is True
+    options = {**DEFAULT_OPTIONS, **_stated(target, told)}
+    single_user = target.profile.single_user or claims_in(told).get("single_user") is True
     return replace(target, header=header, options=options, single_user=single_user)
+
+
+def _stated(target: Target, told: object) -> dict[str, str]:
+    """The options that the capabilities or the profile state; where both do, the profile counts."""
+    claimed = claims_in(told).get("options")
+    known = claimed if isinstance(claimed, Mapping) else {}
+    return {name: str(value) for name, value in known.items() if name in DEFAULT_OPTIONS} | dict(target.profile.options)
+
+
+def _declared(target: Target, told: object) -> Declared:
+    profile, offers = target.profile, claims_in(told).get("offers")
+    return Declared(
+        header=bool(profile.header or profile.body or header_in(told)),
+        options=_stated(target, told),
+        offers=profile.offers is not None or isinstance(offers, list),
+    )
 
 
 async def _first_turn(dialogue: Dialogue) -> None:

@@ -6,7 +6,7 @@ A check plays on a dialogue like a scenario does. An entry names it: `check: hea
 import asyncio
 import importlib
 import sqlite3
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from types import ModuleType
 from typing import TYPE_CHECKING, Final
@@ -53,6 +53,8 @@ __all__ = [
 _STEP: Final = "the openai client"
 _CLIENT_TURNS: Final = 4
 _MANY_ROWS: Final = 1000
+_TURNS_AFTER: Final = 5
+"""As many places in the target's cache are left free for the turns that come after a migration."""
 _KILLS: Final = 3
 _TALKERS: Final = 4
 _KILL_AFTER: Final = (0.0, 0.1, 0.3, 0.7)
@@ -189,15 +191,25 @@ async def old_writer(dialogue: Dialogue) -> None:
 @check
 async def migration_killed(dialogue: Dialogue) -> None:
     """MIGRATE-08: killed in the middle of the migration, it completes at the next start, with every row."""
-    rows = [
+    kept = _rows_kept(dialogue)
+    rows: list[Mapping[str, object]] = [
         {"conversation": f"$slug-{k}", "response": f"$r-{k}", "session": f"$s-{k}", "turns": ["red"]}
-        for k in range(_MANY_ROWS)
+        for k in range(kept)
     ]
+    # Slugs whose response is gone take up no place, and make the migration long enough to be killed in its middle.
+    orphans = [{"conversation": f"$orphan-{k}", "response": f"$gone-{k}"} for k in range(_MANY_ROWS - kept)]
+    rows[kept // 2 : kept // 2] = orphans
     for kill_after in _KILL_AFTER:
         await dialogue.interventions.start_and_kill(rows, kill_after)
-        for k in (0, _MANY_ROWS // 2, _MANY_ROWS - 1):
+        for k in (0, kept // 2, kept - 1):
             expected = {"session": f"$s-{k}", "sees": ["red", f"blue {kill_after}"]}
             await dialogue.do("respond", expected, conversation=f"$slug-{k}", say=f"blue {kill_after}")
+
+
+def _rows_kept(dialogue: Dialogue) -> int:
+    """How many responses an old database may have: of more than the target keeps it would evict some in its first turns, and rightly so."""
+    limit = dialogue.stage.target.profile.limits.responses
+    return min(_MANY_ROWS, limit - _TURNS_AFTER) if limit else _MANY_ROWS
 
 
 @disturbing("kill")

@@ -52,24 +52,37 @@ _ANY: Final[Mapping[str, object]] = {"status": "any"}
 
 def claims_of(target: Target) -> Iterator[str]:
     """Everything that a target claims, in the words of `PROVEN_BY` and of `TRIALS`."""
-    yield "header"
-    yield from (f"{option}: {value}" for option, value in target.options.items())
-    yield from (f"offers {offer}" for offer in sorted(target.offers))
-    yield from (claim for claim in TRIALS if claim.startswith("no ") and claim[3:] not in target.offers)
+    declared = target.declared
+    yield from ["header"] if declared.header else []
+    yield from (f"{option}: {value}" for option, value in declared.options.items())
+    yield from _about_offers(target) if declared.offers else ()
     yield from ["single user"] if target.single_user else []
     yield from ["slugs: none"] if target.profile.slugs == "none" and "responses" in target.offers else []
 
 
+def _about_offers(target: Target) -> Iterator[str]:
+    yield from (f"offers {offer}" for offer in sorted(target.offers))
+    yield from (claim for claim in TRIALS if claim.startswith("no ") and claim[3:] not in target.offers)
+
+
 async def must_be_true(dialogue: Dialogue) -> None:
     """Every claim is true. Raises Unmet at the first that is not; what cannot be shown is noted as not tested."""
-    target, decided = dialogue.stage.target, dialogue.stage.decided
-    if not target.declares:
+    decided = dialogue.stage.decided
+    claims = list(claims_of(dialogue.stage.target))
+    if not claims:
         raise Inapplicable("the target declares nothing, neither in its capabilities nor in a profile")
-    for claim in claims_of(target):
+    for claim in claims:
         if claim in TRIALS:
             await _try(dialogue, claim)
         else:
             dialogue.untested += _judge(claim, decided)
+    if not any(_is_shown(claim, decided) for claim in claims):
+        dialogue.untested.append("no claim rests on a requirement that passed; what is not there proves nothing")
+
+
+def _is_shown(claim: str, decided: Mapping[str, Result]) -> bool:
+    provers = PROVEN_BY.get(claim, ())
+    return any(ident in decided and decided[ident].verdict is Verdict.PASS for ident in provers)
 
 
 def _judge(claim: str, decided: Mapping[str, Result]) -> list[str]:

@@ -61,9 +61,10 @@ def question(requirement: Requirement) -> str:
         return requirement.manual
     text = requirement.text
     if ". " in text:
-        return f"Does all of this hold? {text}"
+        return f"{'Is all of this ruled out?' if requirement.level.forbids else 'Does all of this hold?'} {text}"
+    asked = "Is it ruled out that" if requirement.level.forbids else "Does it hold that"
     # A word in capitals (POST) keeps them.
-    return f"Does it hold that {text if text[1:2].isupper() else text[:1].lower() + text[1:]}".removesuffix(".") + "?"
+    return f"{asked} {text if text[1:2].isupper() else text[:1].lower() + text[1:]}".removesuffix(".") + "?"
 
 
 def checked(requirement: Requirement) -> str:

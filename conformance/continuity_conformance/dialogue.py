@@ -176,6 +176,7 @@ class Dialogue:
     async def _make_slug(self, step: Step) -> None:
         """Where a slug must be made before it is used, its first use makes it."""
         slug, principal = step.params.get("conversation"), principal_of(step)
+        slug = slug.get("id") if isinstance(slug, Mapping) else slug
         if self.stage.target.profile.slugs != "made" or not isinstance(slug, str) or self.names.known(slug) is not None:
             return
         async with self._making:

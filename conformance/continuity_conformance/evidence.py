@@ -110,7 +110,8 @@ def _answer(answer: Answer, redactor: Redactor) -> dict[str, object]:
 
 def failure_text(requirement: Requirement, scenario: str, unmet: Unmet, dialogue: Told, again: str) -> str:
     """A failure as people read it: requirement, step, expected, actual, the dialogue, why it matters, how to run it again."""
-    head = f"{requirement.id} ({requirement.level}) is not met: {requirement.text}"
+    how = "is broken" if requirement.level.forbids else "is not met"
+    head = f"{requirement.id} ({requirement.level}) {how}: {requirement.text}"
     why = f"Why it matters: {requirement.why}"
     told = in_order(dialogue.exchanges[-_TOLD_AT_MOST:], dialogue.interventions)
     left_out = len(dialogue.exchanges) - _TOLD_AT_MOST

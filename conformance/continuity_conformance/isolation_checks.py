@@ -18,15 +18,18 @@ from continuity_conformance.outside import OutsideFiles, outside_files
 from continuity_conformance.registry import check, costly
 from continuity_conformance.requests import WRONG_KEY, turn_request
 from continuity_conformance.stage import Exchange
-from continuity_conformance.transport import Request
+from continuity_conformance.transport import Request, dig
 
 _REFUSED: Final[Mapping[str, object]] = {"status": 401, "headers": {"$HEADER": "absent"}, "hides": ["secret"]}
 _FORBIDDEN: Final[Mapping[str, object]] = {"status": 403, "headers": {"$HEADER": "absent"}}
-_NOT_THERE: Final[Mapping[str, object]] = {"status": [400, 404]}
+_ANSWERED: Final[Mapping[str, object]] = {"status": ["2xx", "4xx"]}
 _IDS: Final = 1000
 _BITS: Final = 120.0
 _ESTIMATED: Final = 0.5
 """So far the estimate from a thousand ids may lie below 120 bits: twenty times its standard deviation. Fewer ids tell less."""
+_NAMELESS: Final = (
+    "an id that was just minted names nothing that can be read or gone on with, so that nothing is guarded by it"
+)
 _MINTING: Final = "many turns, each with ids of its own"
 
 
@@ -124,27 +127,27 @@ async def ids_that_are_paths(dialogue: Dialogue) -> None:
             second = {"either": [{"status": 400}, {"session": path, "sees": [red, blue]}]}
             await _unread(dialogue, files, await dialogue.do("chat", first, session=path, say=red))
             await _unread(dialogue, files, await dialogue.do("chat", second, session=path, say=blue))
-            await _read_and_deleted(dialogue, path, f"green {number}")
+            for exchange in await _read_and_deleted(dialogue, path, f"green {number}"):
+                await _unread(dialogue, files, exchange)
         files.must_be_untouched()
         await dialogue.do("chat", {"session": "$plain", "sees": ["white"]}, session="$plain", say="white")
 
 
-async def _read_and_deleted(dialogue: Dialogue, path: str, say: str) -> None:
-    """The same text as the id of a response, and of a session that is read and deleted."""
-    offers = dialogue.stage.target.offers
+async def _read_and_deleted(dialogue: Dialogue, path: str, say: str) -> list[Exchange]:
+    """The same text as the id of a response, and of a session that is read and deleted. Which of them there are is for SLUG-07 and others to ask."""
+    offers, done = dialogue.stage.target.offers, []
     if "responses" in offers:
-        await dialogue.do("respond", _NOT_THERE, previous_response_id=path, say=say)
-        await dialogue.do("get", _NOT_THERE, response=path)
-        await dialogue.do("delete", _NOT_THERE, response=path)
+        done += [await dialogue.do("respond", _ANSWERED, previous_response_id=path, say=say)]
+        done += [await dialogue.do(verb, _ANSWERED, response=path) for verb in ("get", "delete")]
     if "sessions" in offers:
-        await dialogue.do("get", {"status": [200, 400, 404]}, session=path)
-        await dialogue.do("delete", {"status": [200, 400, 404]}, session=path)
+        done += [await dialogue.do(verb, _ANSWERED, session=path) for verb in ("get", "delete")]
+    return done
 
 
 async def _unread(dialogue: Dialogue, files: OutsideFiles, exchange: Exchange) -> None:
     """Nothing of the files is in the answer, nor in what the model saw."""
     files.must_be_unread(exchange.answer.text)
-    if exchange.answer.accepted and dialogue.stage.target.observed == "probe":
+    if exchange.answer.accepted and exchange.mark and dialogue.stage.target.observed == "probe":
         files.must_be_unread(json.dumps((await dialogue.view(exchange)).messages))
 
 
@@ -162,6 +165,19 @@ async def minted_ids(dialogue: Dialogue) -> None:
             holds=bits > _BITS - _ESTIMATED * _IDS / len(ids),
         )
     dialogue.untested += [f"only {asked} ids were asked for: limits.ids of the profile"] * (asked < _IDS)
+    dialogue.untested += [_NAMELESS] * (not await _names_something(dialogue))
+
+
+async def _names_something(dialogue: Dialogue) -> bool:
+    """Whether a minted id names what it was minted for. A server that keeps nothing mints ids as well as any."""
+    if _minting_verb(dialogue) == "respond":
+        told = await dialogue.do("respond", {"response": "$minted"}, say="red")
+        read_back = await dialogue.do("get", {"status": "any"}, response="$minted")
+        return told.reading is not None and dig(read_back.answer.body, "id") == told.reading.id
+    await dialogue.do("chat", {"session": "$minted"}, say="red")
+    again = await dialogue.do("chat", {"status": "any"}, session="$minted", say="blue")
+    await dialogue.view(again)
+    return "red" in (again.seen or ())
 
 
 async def _minted(dialogue: Dialogue, asked: int) -> dict[str, list[str]]:

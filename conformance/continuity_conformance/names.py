@@ -71,6 +71,10 @@ class Names:
             self._bound[name.removeprefix("$")] = Bound(kind, principal, value)
         return f"${twin}" if twin else ""
 
+    def rename(self, name: str, kind: str, principal: str, value: object) -> None:
+        """Give a value this name too, whether or not it has one: the only way to two names for one value."""
+        self._bound[name.removeprefix("$")] = Bound(kind, principal, value)
+
     def could_not_capture(self, name: str, kind: str) -> bool:
         """A value that was not told cannot be sent back either. Gives whether something was lost by that: it had to equal or to differ from another."""
         others = bool(self._unobserved) or any(bound.kind == kind for bound in self._bound.values())

@@ -42,10 +42,11 @@ class Scene:
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """A dialogue that is over, and how it ended."""
+    """A dialogue that is over, and how it ended. `requirement`: the id that it was held for, empty for the calibration."""
 
     dialogue: Dialogue
     evidence: Evidence
+    requirement: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,9 +113,9 @@ class Runner:
         reason = hindrance(self.stage, requirement, without_steps(requirement))
         if reason is not None:
             return result(requirement, [Evidence("", "", *reason)], 0.0)
-        return result(
-            requirement, await judge_always(requirement, self._played, self._redactor, self._target_name), 0.0
-        )
+        failed = frozenset(each.id for each in self.decided.values() if each.verdict is Verdict.FAIL)
+        judged = judge_always(requirement, self._played, failed, self._redactor, self._target_name)
+        return result(requirement, await judged, 0.0)
 
     # Scenarios
 
@@ -201,7 +201,7 @@ class Runner:
             evidence = await outcome(scene, dialogue, play(dialogue))
         finally:
             await _left(dialogue)
-        self._played.append(Played(dialogue, evidence))
+        self._played.append(Played(dialogue, evidence, requirement.id))
         return evidence
 
     # Servers

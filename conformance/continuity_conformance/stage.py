@@ -53,6 +53,15 @@ class Exchange:
 
 
 @dataclass(frozen=True, slots=True)
+class Declared:
+    """What somebody says of a target: its capabilities, or a profile. What the kit takes for granted where nobody does is no claim of the target's."""
+
+    header: bool = False
+    options: Mapping[str, str] = field(default_factory=dict)
+    offers: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Target:
     """What is known of the target once it has been reached."""
 
@@ -63,8 +72,7 @@ class Target:
     observed: Observed
     has_api: bool
     single_user: bool
-    declares: bool = False
-    """Whether anybody says what it is: its capabilities, or a profile."""
+    declared: Declared = field(default_factory=Declared)
 
     @property
     def takes_slugs(self) -> bool:

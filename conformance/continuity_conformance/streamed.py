@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 _DONE: Final = "[DONE]"
 _LAST: Final = frozenset({"response.completed", "response.failed", "response.incomplete"})
+_CHUNK: Final = "chat.completion.chunk"
 _SHOWN: Final = 4
 
 
@@ -28,8 +29,9 @@ async def one_id(_: Dialogue, exchange: Exchange, __: Any) -> None:
 
 
 def _names_the_answer(verb: str, event: object) -> bool:
+    """Whether an event is a chunk, or has the response in it. Events of a target's own name no answer; that they are there at all is for ECHO-12 to tell."""
     if verb == "chat":
-        return isinstance(event, Mapping) and "error" not in event
+        return "choices" in event or event.get("object") == _CHUNK if isinstance(event, Mapping) else False
     return dig(event, "response") is not None
 
 

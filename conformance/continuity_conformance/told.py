@@ -64,6 +64,19 @@ async def announces(dialogue: Dialogue, exchange: Exchange, wanted: Any) -> None
     _must_be(dialogue, exchange, wanted, "session", named["id"])
 
 
+async def goes_on_with(dialogue: Dialogue, exchange: Exchange, wanted: Any) -> None:
+    """The id that a client goes on with: the one that it is told, or the one that it sent where the target tells nothing. It may be one that has a name."""
+    sent = exchange.step.params.get("session")
+    try:
+        going: object = told_session(dialogue, exchange)
+    except Untested:
+        if sent is None:
+            dialogue.names.could_not_capture(wanted, "session")
+            raise
+        going = dialogue.names.fill(sent, "session", exchange.principal)
+    dialogue.names.rename(wanted, "session", exchange.principal, going)
+
+
 async def response(dialogue: Dialogue, exchange: Exchange, wanted: Any) -> None:
     _must_be(dialogue, exchange, wanted, "response", exchange.reading.id if exchange.reading else None)
 
@@ -199,5 +212,6 @@ async def agrees(dialogue: Dialogue, exchange: Exchange, _: Any) -> None:
 
 
 EXPECTATIONS: Final[Mapping[str, Callable[[Dialogue, Exchange, Any], Awaitable[None]]]] = {
-    word.__name__: word for word in (session, announces, response, answer, like, headers, body, valid, agrees)
+    word.__name__: word
+    for word in (session, announces, goes_on_with, response, answer, like, headers, body, valid, agrees)
 }

@@ -6,16 +6,20 @@ They are what is written in the YAML files, checked and at hand. They know neith
 from __future__ import annotations
 
 import enum
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from continuity_spec.errors import UnknownRequirement, suggestion
+from continuity_spec.expectations import refuses
 
 TURNS = frozenset({"chat", "respond"})
 """The verbs that are a turn."""
 REQUESTS = TURNS | {"get", "delete", "request"}
 """The verbs that send one HTTP request and get one answer."""
 
+_NAME = re.compile(r"\$[a-z][a-z0-9-]*")
 _DISTURBING = frozenset({"restart", "kill", "break_store", "legacy", "evict-by-pressure"})
 _CONTROL_VERBS = frozenset({"restart", "kill", "break_store", "legacy"})
 
@@ -32,6 +36,11 @@ class Level(enum.StrEnum):
     @property
     def binding(self) -> bool:
         return self in {Level.MUST, Level.MUST_NOT}
+
+    @property
+    def forbids(self) -> bool:
+        """Whether the text says what must not be so."""
+        return self in {Level.MUST_NOT, Level.SHOULD_NOT}
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +123,12 @@ class Scenario:
         return any("conversation" in step.params for step in self.walk() if step.verb == "respond")
 
     @property
+    def names_slugs(self) -> bool:
+        """Whether a slug is used whose very text the scenario chooses: one of an example, or a literal, and not to see it refused."""
+        fields = {f"${field}" for example in self.examples for field in example}
+        return any(_chosen(step.params.get("conversation"), fields) for step in self.walk() if not refuses(step.expect))
+
+    @property
     def goes_on_in_a_told_session(self) -> bool:
         """Whether a session is sent that only the target could tell."""
         sent: set[str] = set()
@@ -130,6 +145,10 @@ class Scenario:
     def uses_model(self) -> bool:
         """Whether the probe model must act, and not only look on."""
         return any("model" in step.params or step.during for step in self.walk())
+
+
+def _chosen(slug: object, fields: AbstractSet[str]) -> bool:
+    return isinstance(slug, str) and (slug in fields or _NAME.fullmatch(slug) is None)
 
 
 def _texts(value: object) -> Iterator[str]:

@@ -33,6 +33,7 @@ _KINDS_IN_REQUESTS = {
 _KINDS_IN_EXPECTATIONS = {
     "session": "session",
     "announces": "session",
+    "goes_on_with": "session",
     "$HEADER": "session",
     "response": "response",
     "answer": "answer",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from continuity_spec.expectations import groups, inner_groups
 from continuity_spec.flow import flow
@@ -28,6 +28,7 @@ SEEN = ("sees", "recalls", "forgets", "summary", "system", "tools", "reads", "ra
 TOLD = (
     "session",
     "announces",
+    "goes_on_with",
     "response",
     "answer",
     "like",
@@ -119,8 +120,26 @@ def _branches(expect: Expectations, phrase: Callable[[Expectations], str], lead:
     own = phrase(expect)
     if own:
         yield f"{lead}{own}"
-    for condition, group in inner_groups(expect):
+    for condition, group in _alternatives(expect):
         yield from _branches(group, phrase, f"{lead}{condition} ")
+
+
+def _alternatives(expect: Expectations) -> Iterator[tuple[str, Expectations]]:
+    """Give the groups inside; those of an option that only say its own value are one."""
+    for word, value in expect.items():
+        if word.startswith("by ") and isinstance(value, Mapping):
+            said = [_with_that(group, choice) for choice, group in value.items()]
+            if all(each == said[0] for each in said):
+                yield f"{word.removeprefix('by ')}={' or '.join(value)}:", said[0]
+                continue
+        yield from inner_groups({word: value})
+
+
+def _with_that(said: Any, choice: str) -> Any:
+    """Write "that" for the value of the option that a branch is for."""
+    if isinstance(said, Mapping):
+        return {key: _with_that(value, choice) for key, value in said.items()}
+    return "that" if said == choice else said
 
 
 def _sight(word: str, value: object) -> str:

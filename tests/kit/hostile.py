@@ -64,7 +64,7 @@ async def valid(request: web.Request, identity: str, headers: dict[str, str]) ->
 
 
 async def random_ids(request: web.Request) -> web.StreamResponse:
-    return await valid(request, secrets.token_hex(8), {HEADER: secrets.token_hex(16)})
+    return await valid(request, secrets.token_hex(16), {HEADER: secrets.token_hex(16)})
 
 
 async def constant_ids(request: web.Request) -> web.StreamResponse:

@@ -1,5 +1,7 @@
 """What a target says of itself is concluded from the results of the run, or tried."""
 
+from collections.abc import Mapping
+
 import pytest
 
 from continuity_conformance.checks import CONCLUDING
@@ -15,10 +17,10 @@ OFFERS = schema("profile")["properties"]["offers"]["items"]["enum"]
 DISCOVER_02 = load().requirement("DISCOVER-02")
 
 
-def played(*others: str, defect: str = ""):
+def played(*others: str, defect: str = "", options: Mapping[str, str] | None = None):
     """The result of DISCOVER-02 in a run with these others."""
     requirements = [*(load().requirement(other) for other in others), DISCOVER_02]
-    with Run(None, reference_profile((f"--defect={defect}",) if defect else ()), requirements) as run:
+    with Run(None, reference_profile((f"--defect={defect}",) if defect else (), options), requirements) as run:
         return run.result("DISCOVER-02")
 
 
@@ -64,3 +66,18 @@ def test_what_is_said_not_to_be_there_is_tried():
 
 def test_a_target_that_declares_nothing_claims_nothing():
     assert played(defect="capabilities-missing").verdict is Verdict.NOT_APPLICABLE
+
+
+def test_what_the_kit_takes_for_granted_is_no_claim():
+    """The profile says one thing, and the capabilities nothing: DISCOVER-01 would be the place to ask for more."""
+    result = played(defect="capabilities-missing", options={"environment": "per-session"})
+
+    assert result.verdict is Verdict.NOT_TESTED
+    assert result.reason == "the claim “environment: per-session” rests on ENV-02, which is not tested"
+
+
+def test_a_target_that_only_says_what_it_has_not_has_shown_nothing():
+    result = played(defect="capabilities-missing", options={"environment": "none", "derivation": "none"})
+
+    assert result.verdict is Verdict.NOT_TESTED
+    assert "no claim rests on a requirement that passed" in result.reason

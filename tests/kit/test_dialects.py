@@ -98,6 +98,30 @@ def test_a_slug_that_cannot_be_made_tests_nothing():
     assert "no slug could be made" in results["SLUG-02"].reason
 
 
+@pytest.mark.parametrize(
+    ("identity", "name", "expected"),
+    [
+        ("ISOLATE-09", "slugs", True),
+        ("SLUG-14", "characters are data", True),
+        ("SLUG-14", "no slug at all", False),
+        ("SLUG-14", "the object form", False),
+        ("SLUG-02", "plain turns", False),
+    ],
+)
+def test_slugs_whose_text_is_chosen_are_told_from_those_that_can_be_made(identity: str, name: str, *, expected: bool):
+    """One that is to be refused needs not be made."""
+    assert scenario(identity, name).names_slugs is expected
+
+
+def test_what_chooses_its_slugs_does_not_apply_where_they_are_made():
+    outcomes = {
+        each.scenario: each.outcome
+        for each in play(replace(reference_profile(), slugs="made"), "ISOLATE-09")["ISOLATE-09"].evidence
+    }
+
+    assert outcomes == {"session ids": Verdict.PASS, "slugs": Verdict.NOT_APPLICABLE}
+
+
 def test_no_slug_is_drawn_for_a_target_that_takes_none():
     abilities = frozenset({"responses", "streaming"})
     steps = [

@@ -28,6 +28,15 @@ def test_a_captured_value_has_one_name_for_one_principal():
     assert scenario.capture("$response", "response", "alice", "s1") == ""
 
 
+def test_what_a_client_goes_on_with_may_have_a_name_already():
+    scenario = names()
+    sent = scenario.fill("$old", "session")
+
+    scenario.rename("$told", "session", "alice", sent)
+
+    assert scenario.fill("$told", "session") == sent
+
+
 def test_the_fields_of_an_example_are_names():
     scenario = names(bad="${id}\0x", messages=[{"role": "user"}])
 

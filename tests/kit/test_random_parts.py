@@ -1,5 +1,6 @@
 """The parts of random testing: names of our own, the document of a target, requests as commands, texts that are JSON or none."""
 
+import asyncio
 import dataclasses
 import json
 import subprocess
@@ -10,11 +11,15 @@ import pytest
 from continuity_conformance.calibration import assumed
 from continuity_conformance.curl import curl
 from continuity_conformance.evidence import as_evidence
+from continuity_conformance.failure import Unmet, Untested
+from continuity_conformance.fuzz import checks as random_checks
 from continuity_conformance.fuzz.budget import Budget
+from continuity_conformance.fuzz.campaign import Campaign
 from continuity_conformance.fuzz.document import document_of, read_by_model
-from continuity_conformance.fuzz.findings import Finding, Findings, label_of
+from continuity_conformance.fuzz.findings import Concern, Finding, Findings, label_of
 from continuity_conformance.fuzz.malformed import is_object
 from continuity_conformance.fuzz.namespace import Namespace
+from continuity_conformance.fuzz.properties import Properties
 from continuity_conformance.interventions import made_step
 from continuity_conformance.profile import Profile
 from continuity_conformance.redaction import Redactor
@@ -207,3 +212,45 @@ def test_a_slow_target_is_tried_with_fewer_examples_unless_somebody_asks_for_a_n
     assert (lowered.examples, lowered.lowered) == (2, True)
     assert Budget(50).within(2) == Budget(50)
     assert Budget().within(0) == Budget().within(100) == Budget()
+
+
+def campaign_of(monkeypatch, *findings):
+    """What CONTRACT-04 says after a campaign with these findings, in which one operation never succeeded."""
+    played = Campaign(wanted=["GET /v1/responses/{response_id}"])
+    played.findings.add(findings)
+
+    async def campaign():
+        return played
+
+    monkeypatch.setattr(random_checks, "shared_of", lambda _: SimpleNamespace(campaign=campaign))
+    return random_checks._campaign(SimpleNamespace(stage=None, exchanges=[]), Concern.ALIVE)
+
+
+def test_of_an_operation_that_never_succeeded_nothing_is_shown(monkeypatch):
+    with pytest.raises(Untested, match="no success of GET /v1/responses"):
+        asyncio.run(campaign_of(monkeypatch))
+
+
+def test_what_was_found_counts_though_an_operation_never_succeeded(monkeypatch):
+    request = Request("POST", "http://x/v1/chat/completions")
+    finding = Finding(Concern.ALIVE, "POST /v1/chat/completions", "no 5xx", "500", request, Answer(500))
+
+    with pytest.raises(Unmet, match="500"):
+        asyncio.run(campaign_of(monkeypatch, finding))
+
+
+def openings(answer):
+    """What is found on a target that answers every opening like this."""
+    wire = SimpleNamespace(
+        target=target(), request=lambda *_, **__: Request("POST", "http://x/y"), send=lambda _: answer
+    )
+    return Properties(wire, NAMES, Budget(examples=1)).same_opening()
+
+
+def test_a_refused_opening_derives_nothing():
+    with pytest.raises(Untested, match="no generated opening is accepted"):
+        openings(Answer(400))
+
+
+def test_an_accepted_opening_with_another_id_is_a_finding():
+    assert openings(Answer(200, headers=(("X-Hermes-Session-Id", "another"),)))

@@ -13,6 +13,8 @@ FINISH = {"id": "c1", "choices": [{"delta": {}, "finish_reason": "stop"}]}
 PIECE = {"id": "c1", "choices": [{"delta": {"content": "a"}, "finish_reason": None}]}
 OTHER = {**PIECE, "id": "c2"}
 ERROR = {"error": {"message": "no", "type": "server_error", "param": None, "code": None}}
+PROGRESS = {"tool": "read_file", "status": "running"}
+"""An event of the server's own, as some send it between the chunks."""
 DONE = "[DONE]"
 
 
@@ -41,8 +43,12 @@ def holds(word, verb, events, **sent):
         ("chat", [PIECE, ERROR, DONE], True),
         ("chat", [OTHER, FINISH, DONE], False),
         ("chat", [{"choices": []}, DONE], False),
+        ("chat", [PIECE, PROGRESS, FINISH, DONE], True),
+        ("chat", [PIECE, {"object": "chat.completion.chunk"}, FINISH, DONE], False),
+        ("chat", [PROGRESS, DONE], False),
         ("chat", [], False),
         ("respond", [CREATED, TEXT, COMPLETED], True),
+        ("respond", [CREATED, PROGRESS, TEXT, COMPLETED], True),
         ("respond", [CREATED, TEXT, FAILED, DONE], True),
         ("respond", [event("response.created", "r0"), COMPLETED], False),
         ("respond", [CREATED, event("response.failed", "r0")], False),

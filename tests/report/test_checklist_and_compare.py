@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from recorded import continuity, load, save
 
+from continuity_conformance.description import question
 from continuity_spec import load as load_spec
 
 
@@ -21,9 +22,9 @@ def test_the_checklist_of_the_spec_has_every_requirement_and_no_tick(tmp_path: P
 def test_each_row_tells_question_check_work_and_pitfalls(tmp_path: Path):
     lines = continuity("checklist", cwd=tmp_path).stdout.splitlines()
     start = next(number for number, line in enumerate(lines) if "**SLUG-03**" in line)
-    question, checked, work, pitfalls = lines[start : start + 4]
+    asked, checked, work, pitfalls = lines[start : start + 4]
 
-    assert question.endswith(
+    assert asked.endswith(
         "Does it hold that a slug keeps its session after the response that it last named was evicted?"
     )
     assert checked.startswith("  - *checked*: By 4 scenarios: plain turns; streamed turns; ")
@@ -31,6 +32,12 @@ def test_each_row_tells_question_check_work_and_pitfalls(tmp_path: Path):
     assert work.endswith("state that survives the eviction of a response")
     assert pitfalls.startswith("  - *pitfalls*: Otherwise every eviction forks the conversation")
     assert "evict" in pitfalls.partition("fork.")[2]
+
+
+def test_what_must_not_be_so_is_asked_as_that():
+    asked = question(load_spec().requirement("DERIVE-15"))
+
+    assert asked == "Is it ruled out that requests without an id share one constant default session?"
 
 
 def test_what_a_person_answers_is_a_question_and_never_ticked(good: Path):

@@ -2,6 +2,8 @@
 
 import pytest
 
+from continuity_conformance.checks import CHECKS
+from continuity_conformance.defects import defects
 from continuity_spec import UnknownScenario, load, load_requirements
 from continuity_spec.lanes import Arrow, Lane, events
 from continuity_spec.phrases import SEEN, TOLD
@@ -10,6 +12,7 @@ from continuity_spec.schema import schema
 from continuity_spec.screen import Screen, choose
 
 SPEC = load()
+DEFECTS = defects()
 INKS = pytest.mark.parametrize("ink", [UNICODE, ASCII], ids=["unicode", "ascii"])
 EVERY_ENTRY = pytest.mark.parametrize("entry", SPEC.requirements, ids=lambda entry: entry.id)
 ENTRY = """
@@ -65,6 +68,8 @@ SLUG-03 (MUST)  A slug keeps its session after the response that it last named
 2  ╪═ evict response $gone ═════════════════════╪═════════════════════════════╪
 3  │─ respond "blue", conversation $slug ──────▶│────────────────────────────▶│
    │◀─ 200, session $s ─────────────────────────│◀────────────────────────────│
+4  │─ respond "green", conversation $other ────▶│────────────────────────────▶│
+   │◀─ 2xx, session $another ───────────────────│◀────────────────────────────│
   also, drawn by --all or --scenario NAME:
     streamed turns: the same, streamed
     again and again: red ▸ evict ▸ blue ▸ evict ▸ green ▸ evict ▸ white
@@ -75,6 +80,38 @@ SLUG-03 (MUST)  A slug keeps its session after the response that it last named
       another session.
     slug-lost-on-eviction  A slug whose last response was evicted is 404 for
       good."""
+    )
+
+
+@pytest.mark.parametrize("width", [80, 100])
+@EVERY_ENTRY
+def test_every_entry_is_one_screen(entry, width):
+    """With all that the command adds: a sentence for each defect, and what a Python check says of itself."""
+    texts = {defect.name: defect.text for defect in DEFECTS.values()}
+    checks = {name: (check.__doc__ or "").partition(": ")[2] for name, check in CHECKS.items()}
+    text = Screen(width=width, defects=texts, checks=checks).show(entry, choose(entry, None, every=False))
+
+    assert len(text.splitlines()) <= 50
+
+
+def test_branches_that_only_say_their_own_option_are_one(drawn):
+    steps = """
+- request: {method: GET, path: /v1/capabilities}
+  expect:
+    by turns: {serialize: {body: {turns: serialize}}, reject: {body: {turns: reject}}}
+    by echo: {tip: {session: $tip}, alias: {session: $hers}}
+"""
+
+    assert (
+        drawn(steps)
+        == """\
+ alice                                       server                       model
+1  │─ GET /v1/capabilities ────────────────────▶│                             │
+   │◀─ 2xx ─────────────────────────────────────│                             │
+   │   turns=serialize or reject: body {turns:  │                             │
+   │     that}                                  │                             │
+   │   echo=tip: session $tip                   │                             │
+   │   echo=alias: session $hers                │                             │"""
     )
 
 
