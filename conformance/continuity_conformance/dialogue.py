@@ -235,9 +235,9 @@ class Dialogue:
 
     async def _send(self, step: Step, number: str) -> Exchange:
         exchange = await self._exchange(step, number, plain_request(self.stage, self.names, step), "")
-        field = self.stage.target.profile.session_field
-        if field and step.verb == "get" and "session" in step.params and exchange.answer.accepted:
-            exchange.answer = replace(exchange.answer, body=dig(exchange.answer.body, field))
+        if step.verb == "get" and "session" in step.params and exchange.answer.accepted:
+            shown = self.stage.target.profile.session(exchange.answer.body)
+            exchange.answer = replace(exchange.answer, body=shown)
         return exchange
 
     def _content(self, step: Step, label: str) -> dict[str, object]:

@@ -54,8 +54,8 @@ class Server:
         return self.url if number == 1 else self.twins[number - 2].url
 
     def document_path(self, path: str) -> str:
-        """A path as the OpenAPI document has it: without what stands before it in the target's address."""
-        return path.removeprefix(urlsplit(self.url).path)
+        """A path as the OpenAPI document has it: without what stands before it in the target's address, and its sessions in their place."""
+        return self.profile.documented_path(path.removeprefix(urlsplit(self.url).path))
 
     async def begin_anew(self, write: Callable[[Path], None], servers: int) -> None:
         """Stop, put an old database in place, and start so many processes on it at once."""

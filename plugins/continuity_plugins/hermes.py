@@ -138,6 +138,7 @@ def hermes_profile(release: Release, say: Say, *, rotates: bool) -> Profile:
         filling=Filling(3, 20_000) if release.counts_output else Filling(5, 60_000),
         sessions="/api/sessions",
         session_field="session",
+        session_fields={"parent_id": "parent_session_id", "created_at": "started_at"},
         summary="You are a summarization agent",
         writes=ToolCall("write_file", '{"path": "{name}", "content": "{content}"}'),
         reads=ToolCall("read_file", '{"path": "{name}"}'),

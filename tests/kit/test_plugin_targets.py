@@ -17,6 +17,7 @@ from continuity_conformance.run import Run
 from continuity_conformance.verdicts import Result, Verdict
 from continuity_plugins.reference import reference_profile
 from continuity_spec import SpecError, load
+from continuity_spec.contract import Contract
 
 GROUP = discovery.GROUPS["target"]
 
@@ -145,12 +146,13 @@ def written(folder: Path, text: str) -> Profile:
 def test_a_profile_has_all_of_it(tmp_path: Path):
     profile = written(
         tmp_path,
-        "sessions: {path: /api/sessions, field: session}\n"
+        "sessions: {path: /api/sessions, field: session, fields: {parent_id: parent}}\n"
         "controls: {compress: {turns: 4, characters: 3000}, evict: {http: 'DELETE /x/{response}'}}\n"
         "process: {start: [x], files: {a/config.yaml: 'port: {port}'}, isolated: true, warm_up: 60, stop_seconds: 3}\n",
     )
 
     assert (profile.sessions, profile.session_field) == ("/api/sessions", "session")
+    assert profile.session_fields == {"parent_id": "parent"}
     assert profile.filling == Filling(4, 3000)
     assert profile.controls == {"evict": HttpControl("DELETE /x/{response}")}
     assert profile.process == Process(
@@ -169,6 +171,7 @@ def test_a_profile_has_all_of_it(tmp_path: Path):
         "process: {start: [x], files: {/etc/config.yaml: x}}\n",
         "process: {start: [x], warm_up: 0}\n",
         "sessions: {path: sessions}\n",
+        "sessions: {fields: {parent: parent_id}}\n",
     ],
 )
 def test_a_mistake_in_a_profile_is_told(tmp_path: Path, text: str):
@@ -187,4 +190,53 @@ def test_a_mistake_in_a_profile_is_told(tmp_path: Path, text: str):
     ],
 )
 def test_sessions_may_be_elsewhere(path: str, where: str):
-    assert Profile("x", sessions="/api/sessions").path(path) == where
+    profile = Profile("x", sessions="/api/sessions")
+
+    assert profile.path(path) == where
+    assert profile.documented_path(where) == path
+
+
+SESSION = {"id": "a", "object": "session", "created_at": 1, "parent_id": None, "end_reason": None}
+OWN = {"id": "a", "started_at": 1, "parent": None, "end_reason": None}
+NAMES = {"parent_id": "parent", "created_at": "started_at"}
+
+
+def problems(session: object) -> list[str]:
+    told = Contract("X").problems("GET", "/v1/sessions/a", 200, "application/json", {}, session)
+    return [problem.partition(":")[0] for problem in told]
+
+
+def test_a_session_may_stand_in_a_field_and_have_names_of_its_own():
+    shown = Profile("x", session_field="session", session_fields=NAMES).session({"session": OWN})
+
+    assert problems(OWN)
+    assert shown == {**OWN, **SESSION}
+    assert problems(shown) == []
+
+
+@pytest.mark.parametrize("own", [{**OWN, "parent": 5}, {"id": "a", "started_at": 1, "end_reason": None}])
+def test_other_names_make_no_session_valid_that_is_none(own: Mapping[str, object]):
+    assert problems(Profile("x", session_field="session", session_fields=NAMES).session({"session": own}))
+
+
+def test_names_that_a_target_does_not_use_change_nothing():
+    assert Profile("x", session_fields=NAMES).session(SESSION) == SESSION
+    assert problems(SESSION) == []
+
+
+@pytest.mark.parametrize("body", [None, [], "session", {"session": None}, {}])
+def test_an_answer_of_any_shape_may_have_no_session(body: object):
+    assert Profile("x", session_field="session").session(body) is None
+
+
+def lineage(defect: str = "") -> Result:
+    """COMPRESS-10 on a target that the profile says has names of its own, and that has the contract's."""
+    profile = reference_profile((f"--defect={defect}",) if defect else ())
+    requirement = next(each for each in load().requirements if each.id == "COMPRESS-10")
+    with Run(None, replace(profile, session_fields={"parent_id": "parent"}), [requirement]) as run:
+        return run.result("COMPRESS-10")
+
+
+def test_a_profile_with_other_names_hides_no_defect():
+    assert lineage().verdict is Verdict.PASS
+    assert lineage("child-without-parent").verdict is Verdict.FAIL
