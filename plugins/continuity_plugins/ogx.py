@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from continuity_conformance.plugin import Limits, Process, Profile, Say, UsageError, python_environment
+from continuity_conformance.plugin import Build, Limits, Process, Profile, Say, UsageError, python_environment
 
 _KEY: Final = "key-of-alice-for-tests-only"
 """One: OGX lets whoever has a local key read everything, and says that they are for deployments with a single one."""
@@ -78,13 +78,14 @@ class OgxTarget:
     """OGX (once Llama Stack), /v1/responses and conversations."""
 
     versions = ("1.5.0",)
+    any_version = any_wheel = True
 
     def profile(self, version: str, say: Say) -> Profile:
-        python = _python()
-        home = python_environment(f"ogx-{version}", [f"ogx=={version}", *_BESIDE], say, python=python)
+        build, python = Build(version), _python()
+        home = python_environment(f"ogx-{build.version}", [build.requirement("ogx"), *_BESIDE], say, python=python)
         tokens = next(python_environment("tokens-of-litellm", _TOKENS, say, python=python).rglob("tokenizers"))
         return Profile(
-            name=f"ogx {version}",
+            name=f"ogx {build.title}",
             model="vllm/probe",
             slugs="made",
             principals={"alice": _KEY},

@@ -11,7 +11,7 @@ import pytest
 
 from continuity_conformance import discovery, plugin, targets
 from continuity_conformance.errors import KitError, UsageError
-from continuity_conformance.plugin import HttpControl, Process, Profile, Say, Site, Untested
+from continuity_conformance.plugin import Build, HttpControl, Process, Profile, Say, Site, Untested
 from continuity_conformance.profile import Filling, load_profile
 from continuity_conformance.run import Run
 from continuity_conformance.verdicts import Result, Verdict
@@ -30,6 +30,12 @@ class Versioned:
         return Profile(f"versioned {version}", process=Process(("true",)))
 
 
+class Grown(Versioned):
+    """Its releases go on."""
+
+    any_version = any_wheel = True
+
+
 class Broken:
     versions: Sequence[str] = ()
 
@@ -39,7 +45,9 @@ class Broken:
 
 @pytest.fixture(autouse=True)
 def points(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = [EntryPoint(each.__name__.lower(), f"{__name__}:{each.__name__}", GROUP) for each in (Versioned, Broken)]
+    made = [
+        EntryPoint(each.__name__.lower(), f"{__name__}:{each.__name__}", GROUP) for each in (Versioned, Grown, Broken)
+    ]
     missing = EntryPoint("missing", "nowhere_at_all:Target", GROUP)
     monkeypatch.setattr(discovery, "entry_points", lambda **_: [*made, missing])
 
@@ -58,6 +66,38 @@ def test_a_version_is_asked_for_by_name(target: str, version: str, capsys: pytes
 def test_an_unknown_version_is_answered_with_the_known_ones(target: str):
     with pytest.raises(UsageError, match=r"has no version .* Known versions: 1\.0, 1\.1\."):
         targets.resolve(target, None)
+
+
+@pytest.mark.parametrize("version", ["1.0", "2.0", "2.10", "2.0rc1", "2.0.dev3", "2.0-beta.1"])
+def test_a_version_that_nobody_listed_can_be_asked_for_where_the_plugin_says_so(version: str):
+    assert targets.resolve(f"grown=={version}", None)[0].name == f"versioned {version}"
+
+
+@pytest.mark.parametrize("version", ["", "2", "2.0.0", "latest", "v2.0", "2.0/../x", "2.0 x", "=2.0", "1.0=="])
+def test_what_is_no_version_is_told_there_too(version: str):
+    with pytest.raises(UsageError, match=r"Known versions: 1\.0, 1\.1\. Any other is written like these\."):
+        targets.resolve(f"grown=={version}", None)
+
+
+def test_a_wheel_that_nobody_released_can_be_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    wheel = tmp_path / "a_b-2.0rc1-py3-none-any.whl"
+    wheel.touch()
+
+    assert targets.resolve(f"grown=={wheel.name}", None)[0].name == f"versioned {wheel}"
+    with pytest.raises(UsageError, match="There is no such wheel"):
+        targets.resolve("grown==c.whl", None)
+    with pytest.raises(UsageError, match="has no version"):
+        targets.resolve(f"versioned=={wheel.name}", None)
+
+
+def test_a_build_says_what_it_is():
+    release, wheel = Build("2.0rc1"), Build("/a folder/a_b-2.0rc1-py3-none-any.whl")
+
+    assert (release.title, release.number) == ("2.0rc1", (2, 0))
+    assert (wheel.title, wheel.number) == ("2.0rc1 (a_b-2.0rc1-py3-none-any.whl)", (2, 0))
+    assert release.requirement("a-b[c]") == "a-b[c]==2.0rc1"
+    assert wheel.requirement("a-b[c]") == "a-b[c] @ file:///a%20folder/a_b-2.0rc1-py3-none-any.whl"
 
 
 def test_a_target_without_versions_says_so():
