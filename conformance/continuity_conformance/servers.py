@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 import aiohttp
 
+from continuity_conformance.credentials import standing_fields
 from continuity_conformance.errors import NotStartedError
 from continuity_conformance.ports import Port
 from continuity_conformance.profile import Profile
@@ -198,8 +199,7 @@ class StartedProcess:
 
     async def _warm_up(self, seconds: float) -> None:
         """One real turn: what a target loads at the first one is no scenario's business."""
-        key = self._profile.principals.get("alice", "")
-        headers = {**self._profile.headers, **({"Authorization": f"Bearer {key}"} if key else {})}
+        headers = standing_fields(self._profile, self._profile.principals.get("alice", ""))
         turn = {"model": self._profile.model, "messages": [{"role": "user", "content": "Warm up."}]}
         trouble = f"no answer in {seconds:g} s"
         with suppress(TimeoutError):
@@ -256,7 +256,8 @@ class StartedProcess:
 
     async def _ready(self, command: str) -> None:
         try:
-            async with asyncio.timeout(self._process.seconds), aiohttp.ClientSession() as session:
+            headers = standing_fields(self._profile, "")
+            async with asyncio.timeout(self._process.seconds), aiohttp.ClientSession(headers=headers) as session:
                 while not await _answers(session, self.url + self._process.ready):
                     self._must_run(command)
                     await asyncio.sleep(_POLL_SECONDS)
