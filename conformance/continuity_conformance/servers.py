@@ -302,7 +302,9 @@ def _nothing_of_the_user(folder: str) -> dict[str, str]:
     }
     loopback = dict.fromkeys(("no_proxy", "NO_PROXY"), "127.0.0.1,localhost,::1")
     kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
-    return {**kept, **proxies, **loopback, "HOME": folder, "TMPDIR": str(temporary), "SSL_CERT_FILE": str(_NOBODY)}
+    heeded = {"NODE_USE_ENV_PROXY": "1"}  # without it, Node asks no proxy that the environment names
+    own = {"HOME": folder, "TMPDIR": str(temporary), "SSL_CERT_FILE": str(_NOBODY)}
+    return {**kept, **proxies, **loopback, **heeded, **own}
 
 
 async def _turn_fails(session: aiohttp.ClientSession, url: str, turn: object) -> str:

@@ -68,6 +68,7 @@ def test_an_isolated_target_gets_nothing_of_the_user(monkeypatch: pytest.MonkeyP
     assert env["OWN"] == f"{env['HOME']}/x"
     assert env["TMPDIR"].startswith(env["HOME"])
     assert env["HTTPS_PROXY"] == env["http_proxy"] == "http://127.0.0.1:9"
+    assert env["NODE_USE_ENV_PROXY"] == "1"
 
 
 def test_any_other_target_gets_the_users_environment(monkeypatch: pytest.MonkeyPatch):
