@@ -226,6 +226,14 @@ class StartedProcess:
         await self.end(signal.SIGKILL)
         await self.start()
 
+    async def has_ended(self) -> bool:
+        """Whether it ends without us, in the time that it has for that."""
+        assert self._running is not None, "only what was started can end"
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._process.stop_seconds):
+                await self._running.wait()
+        return not self.runs
+
     async def stop(self) -> None:
         await self.leave()
         self._folder.cleanup()

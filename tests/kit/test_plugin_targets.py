@@ -1,5 +1,7 @@
 """Targets of plugins: versions, controls in Python, sessions elsewhere, and mistakes of whoever wrote or named one."""
 
+import os
+import signal
 import sqlite3
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -172,6 +174,39 @@ def test_a_control_that_does_not_work_is_not_tested(control: plugin.Control, rea
 
     assert result.verdict is Verdict.NOT_TESTED
     assert reason in result.reason
+
+
+async def stop_it(_: Site, params: Mapping[str, object]) -> None:
+    stopped.append(int(str(params["pid"])))
+    os.kill(stopped[-1], signal.SIGINT)
+
+
+stopped: list[int] = []
+
+
+def durable(id_: str, how: str, control: plugin.Control) -> Result:
+    profile = reference_profile()
+    assert profile.process is not None
+    given = replace(profile, process=replace(profile.process, stop_seconds=2.0), controls={how: control})
+    requirement = next(each for each in load().requirements if each.id == id_)
+    with Run(None, given, [requirement]) as run:
+        return run.result(id_)
+
+
+@pytest.mark.parametrize(("id_", "how"), [("DURABLE-01", "restart"), ("DURABLE-02", "kill")])
+def test_a_target_may_be_ended_in_a_way_of_its_own(id_: str, how: str):
+    stopped.clear()
+
+    assert durable(id_, how, stop_it).verdict is Verdict.PASS
+    assert stopped
+
+
+@pytest.mark.parametrize(("id_", "how"), [("DURABLE-01", "restart"), ("DURABLE-02", "kill")])
+def test_a_process_that_has_not_ended_was_not_restarted(id_: str, how: str):
+    result = durable(id_, how, believes_itself)
+
+    assert result.verdict is Verdict.NOT_TESTED
+    assert f"the control {how} did not work: the process has not ended" in result.reason
 
 
 # What a profile says
