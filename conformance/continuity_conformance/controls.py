@@ -1,6 +1,6 @@
 """Controls: what the kit can make happen to a target, and from where.
 
-In this order: the process that the kit started (restart, kill), what the profile or the plugin gives (`Profile.controls`), filling the context
+In this order: what the profile or the plugin gives (`Profile.controls`), the process that the kit started (restart, kill), filling the context
 (`Profile.filling`), the optional control API of the spec. A control that nobody has makes a scenario *not tested*; it is never believed without proof.
 """
 
@@ -13,7 +13,7 @@ from continuity_conformance.failure import Unmet, Untested
 from continuity_conformance.legacy import OldRow, old_database
 from continuity_conformance.profile import Filling
 from continuity_conformance.restarts import SharedRestarts
-from continuity_conformance.servers import Server
+from continuity_conformance.servers import Server, StartedProcess
 from continuity_conformance.site import PACKED, RELEASED, ApiControl, Control, Site, how
 from continuity_conformance.transport import AnyTransport
 
@@ -100,9 +100,20 @@ class Controls:
         started = self._server.started
         assert started is not None, "a scenario that restarts runs only where the kit started the target"
         before = started.pid
-        await (started.restart() if manner == "restart" else started.kill())
+        if manner in self._server.profile.controls:
+            key = self._server.profile.principals.get("alice", "")
+            await self._do(manner, key, {"pid": before})
+            await self._ended(manner, started)
+            await started.start()
+        else:
+            await (started.restart() if manner == "restart" else started.kill())
         if started.pid == before:
             raise KitError(f"{manner}: the process is still the same one.", where=self._server.url)
+
+    async def _ended(self, manner: str, started: StartedProcess) -> None:
+        """A process that a control of the target's own has ended. One that is still there was neither stopped nor killed."""
+        if not await started.has_ended():
+            raise Untested(f"the control {manner} did not work: the process has not ended")
 
     async def _do(self, name: str, key: str, params: Mapping[str, object]) -> str:
         started = self._server.started

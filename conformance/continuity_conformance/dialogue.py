@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from continuity_conformance.answers import read
 from continuity_conformance.failure import Unmet, Untested
-from continuity_conformance.filling import Fillers
+from continuity_conformance.filling import Fillers, Room
 from continuity_conformance.interventions import Interventions, made_step
 from continuity_conformance.judge import Judge
 from continuity_conformance.names import Names
@@ -55,8 +55,10 @@ _SCRIPTS: Final = {
 class Dialogue:
     """One playing of one scenario (or of one example of it)."""
 
-    def __init__(self, stage: Stage, example: Mapping[str, object]) -> None:
+    def __init__(self, stage: Stage, example: Mapping[str, object], room: Room | None = None) -> None:
         self.stage = stage
+        self.description = str(example.get("description", ""))
+        self._room = {} if room is None else room
         self.names = Names(example, stage.constants)
         self.exchanges: list[Exchange] = []
         self.notes = Notes()
@@ -203,7 +205,8 @@ class Dialogue:
             request = turn_request(self.stage, self.names, filler, self._content(filler, words))
             return await self._exchange(filler, f"{number} {words}", request, words)
 
-        return await Fillers(self.stage, self.names, self.speech, self.exchanges, filling).fill(step, label, speak)
+        fillers = Fillers(self.stage, self.names, self.speech, self.exchanges, filling, self._room)
+        return await fillers.fill(step, label, speak)
 
     async def _hung_up(self, step: Step, number: str, request: Any, label: str) -> Exchange:
         """The client is gone after the first event, while the model is still in the middle of its answer."""
@@ -241,9 +244,9 @@ class Dialogue:
 
     async def _send(self, step: Step, number: str) -> Exchange:
         exchange = await self._exchange(step, number, plain_request(self.stage, self.names, step), "")
-        field = self.stage.target.profile.session_field
-        if field and step.verb == "get" and "session" in step.params and exchange.answer.accepted:
-            exchange.answer = replace(exchange.answer, body=dig(exchange.answer.body, field))
+        if step.verb == "get" and "session" in step.params and exchange.answer.accepted:
+            shown = self.stage.target.profile.session(exchange.answer.body)
+            exchange.answer = replace(exchange.answer, body=shown)
         return exchange
 
     def _content(self, step: Step, label: str) -> dict[str, object]:

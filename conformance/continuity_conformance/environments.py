@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+from urllib.parse import unquote
 
 from continuity_conformance.cache import user_cache
 from continuity_conformance.errors import KitError, UsageError
@@ -32,6 +33,10 @@ _EVERY_SECONDS: Final = 5.0
 _POLL_SECONDS: Final = 0.1
 _LAST_LINES: Final = 12
 _SHOWN: Final = 100
+_NOT_RELEASED: Final = re.compile(
+    r"(?:that satisfies the requirement|No matching version found for) (\S+?)(?: \(from versions: (?!none)|\.$)"
+)
+"""What pip and npm say of a version that nobody has."""
 _CREDENTIALS: Final = re.compile(r"//[^/@\s]+@")
 
 
@@ -51,7 +56,7 @@ class _Recipe:
 
 def python_environment(name: str, requirements: Sequence[str], say: Say, *, python: str = sys.executable) -> Path:
     """The folder of a virtual environment with these requirements, installed now if it is not there yet."""
-    what = [_python_version(python), *requirements]
+    what = [_python_version(python), *requirements, *_contents(requirements)]
 
     def steps(folder: Path) -> Iterator[list[str]]:
         yield [python, "-m", "venv", "--clear", str(folder)]
@@ -123,12 +128,27 @@ def _run(command: Sequence[str], folder: Path, recipe: _Recipe, began: float, sa
             _end(running)
             reader.join()
     if running.returncode:
+        _must_be_released(folder, recipe, last)
         said = "\n  ".join(last) or "nothing"
         raise KitError(
             f"{recipe.what} cannot be installed: {Path(command[0]).name} ended with code {running.returncode}.",
             where=str(folder),
             do=f"It said:\n  {said}",
         )
+
+
+def _must_be_released(folder: Path, recipe: _Recipe, said: Sequence[str]) -> None:
+    """A version that nobody has is a mistake of whoever asks for it. An index that cannot be reached has no versions at all, and that is none."""
+    told = [found for line in said if (found := _NOT_RELEASED.search(line)) and found[1] in recipe.what]
+    if told:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise UsageError(f"{told[0][1]} cannot be installed.", do=f"The installer says: {told[0].string}")
+
+
+def _contents(requirements: Sequence[str]) -> list[str]:
+    """What is in the files among them: a wheel that was built anew is another one."""
+    files = [each.partition(" @ file://")[2] for each in requirements]
+    return [hashlib.sha256(Path(unquote(file)).read_bytes()).hexdigest() for file in files if file]
 
 
 def _wait(running: "subprocess.Popen[str]", last: "deque[str]", what: str, began: float, say: Say) -> None:

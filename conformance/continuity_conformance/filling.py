@@ -1,8 +1,8 @@
 """Compression by filling the context, for a target that has no control for it: long turns in the session, up to the one that is too much.
 
 The turns that fill are said in the manner of the step that is to compress: by its header, its slug, a chain of responses, or with all of them in the body of a
-derived conversation. That the model then got a summarising call is verified as with any control; a target that compresses before the step's own turn makes
-the scenario *not tested*.
+derived conversation. That the model then got a summarising call is verified as with any control. A target that compresses in a filler already has shown how many
+fit: the scenario is played again with so many, and the step's own turn is the one that is too much.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -33,15 +33,18 @@ _MANNER: Final = (
 )
 """What of a step its fillers share: whom they speak to and how, not what else is asked of the one turn."""
 Speak = Callable[[Step, str], Awaitable[Exchange]]
+Room = dict[str, int]
+"""How many fillers fit before a turn, by what the turn says, where an earlier try has shown that these are fewer than the profile says."""
 
 
 class Fillers:
     """The fillers of one scenario."""
 
-    def __init__(
-        self, stage: Stage, names: Names, speech: Speech, exchanges: Sequence[Exchange], filling: Filling
+    def __init__(  # noqa: PLR0913, PLR0917 - what a scenario has, and how it is filled
+        self, stage: Stage, names: Names, speech: Speech, exchanges: Sequence[Exchange], filling: Filling, room: Room
     ) -> None:
         self._stage = stage
+        self._room = room
         self._names = names
         self._speech = speech
         self._exchanges = exchanges
@@ -54,12 +57,14 @@ class Fillers:
         known = self._known(step)
         size = await self._size_before(step)
         said: list[str] = []
-        while size < self._enough and len(said) < self._filling.turns - 1:
+        while size < self._enough and len(said) < self._room.get(label, self._filling.turns - 1):
             words = f"filler {len(said) + 1} before {label}"
             self._speech.lengthen(words, self._filling.characters)
             filler = replace(step, params=self._params(step, said, words), expect={}, during=(), at_once=1)
             exchange = await speak(filler, words)
-            await self._must_be_uncompressed(exchange, before, known)
+            if early := await self._compressed(exchange, before, known):
+                self._room[label] = len(said)
+                raise Untested(early)
             said.append(words)
             step = self._after(step, exchange)
             size = await self._size(exchange)
@@ -100,16 +105,16 @@ class Fillers:
             return step
         return replace(step, params={**step.params, "previous_response_id": exchange.reading.id})
 
-    async def _must_be_uncompressed(self, exchange: Exchange, before: int, known: frozenset[str]) -> None:
+    async def _compressed(self, exchange: Exchange, before: int, known: frozenset[str]) -> str:
+        """What tells that the target compressed in a filler; nothing where it did not."""
         if not exchange.answer.accepted:
             got = exchange.answer.error or str(exchange.answer.outcome)
             raise Untested(f"the context could not be filled: a long turn was answered with {got}")
         others = set(exchange.answer.fields(self._stage.target.header)) - known if known else set()
         if others or await summary_calls(self._stage, self._speech.marks) > before:
             rotated = " (its answer carries another id)" if others else ""
-            raise Untested(
-                f"the target compressed in {exchange.label} already, before the turn that is to be tested{rotated}"
-            )
+            return f"the target compressed in {exchange.label} already, before the turn that is to be tested{rotated}"
+        return ""
 
     def _known(self, step: Step) -> frozenset[str]:
         """Every id of this scenario so far; none where the fillers are the first to speak."""

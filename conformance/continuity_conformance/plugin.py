@@ -4,6 +4,7 @@ A target: a class under the entry-point group `continuity.targets` with `version
 `continuity.packs`, whose checks are registered by `@check` (docs/how-to/plugin.md).
 """
 
+from continuity_conformance.builds import Build
 from continuity_conformance.dialogue import Dialogue
 from continuity_conformance.environments import Say, npm_environment, python_environment
 from continuity_conformance.errors import KitError, UsageError
@@ -15,6 +16,7 @@ from continuity_conformance.site import Control, HttpControl, Site
 from continuity_conformance.targets import TargetPlugin
 
 __all__ = [
+    "Build",
     "Control",
     "Dialogue",
     "Filling",

@@ -15,6 +15,7 @@ from continuity_conformance.credentials import KeyField
 from continuity_conformance.errors import UsageError
 from continuity_conformance.site import Control, HttpControl
 from continuity_conformance.tls import trust
+from continuity_conformance.transport import dig
 from continuity_spec import load_checked
 
 DEFAULT_HEADER: Final = "X-Hermes-Session-Id"
@@ -118,6 +119,8 @@ class Profile:
     """The path of its sessions, where the target has them elsewhere than the contract says."""
     session_field: str = ""
     """The field of the answer that a session stands in, where it is not the answer itself."""
+    session_fields: Mapping[str, str] = field(default_factory=dict)
+    """What the target calls the fields of a session, by their names in the contract, where these differ."""
     probe: str = ""
     origin: str = DEFAULT_ORIGIN
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -130,8 +133,24 @@ class Profile:
 
     def path(self, path: str) -> str:
         """A path of the contract as this target has it: its sessions may be elsewhere."""
-        rest = path.removeprefix(DEFAULT_SESSIONS)
-        return self.sessions + rest if rest != path and rest[:1] in {"", "/", "?"} else path
+        return _moved(path, DEFAULT_SESSIONS, self.sessions)
+
+    def documented_path(self, path: str) -> str:
+        """A path of this target as the contract has it."""
+        return _moved(path, self.sessions, DEFAULT_SESSIONS)
+
+    @property
+    def documented_sessions(self) -> bool:
+        """Whether sessions are where the contract has them, and in its form."""
+        return (self.sessions, self.session_field, dict(self.session_fields)) == (DEFAULT_SESSIONS, "", {})
+
+    def session(self, body: object) -> object:
+        """A session that this target shows, in the form of the contract: out of its field, which says that it is one, and with the contract's names."""
+        shown = dig(body, self.session_field) if self.session_field else body
+        if not isinstance(shown, Mapping):
+            return shown
+        renamed = {ours: shown[theirs] for ours, theirs in self.session_fields.items() if theirs in shown}
+        return {**({"object": "session"} if self.session_field else {}), **shown, **renamed}
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -139,6 +158,11 @@ class Profile:
         environment = self.process.secrets if self.process is not None else ()
         configured = (*self.principals.values(), self.token, *self.headers.values(), *environment)
         return tuple(secret for secret in configured if secret)
+
+
+def _moved(path: str, place: str, other: str) -> str:
+    rest = path.removeprefix(place)
+    return other + rest if rest != path and rest[:1] in {"", "/", "?"} else path
 
 
 def load_profile(path: Path) -> Profile:
@@ -167,6 +191,7 @@ def load_profile(path: Path) -> Profile:
         filling=_filling(controls.get("compress", {})),
         sessions=data.get("sessions", {}).get("path", DEFAULT_SESSIONS),
         session_field=data.get("sessions", {}).get("field", ""),
+        session_fields=data.get("sessions", {}).get("fields", {}),
         legacy=data.get("legacy", ""),
         probe=data.get("probe", ""),
         origin=data.get("origin", DEFAULT_ORIGIN),

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 from continuity_conformance.errors import ContinuityError
+from continuity_conformance.failure import Untested
 
 _NOTHING_WORSE = frozenset({"kill", "break_store", "legacy", "evict-by-pressure"})
 
@@ -51,7 +52,7 @@ class SharedRestarts:
     async def _serve(self, waiting: list[asyncio.Future[None]]) -> None:
         try:
             await self._restart()
-        except ContinuityError as trouble:
+        except (ContinuityError, Untested) as trouble:
             for served in waiting:
                 served.set_exception(trouble)
         else:

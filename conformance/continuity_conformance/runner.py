@@ -9,7 +9,7 @@ import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from typing import Any
+from typing import Any, Final
 
 from continuity_conformance.always import judge_always
 from continuity_conformance.applicability import hindrance, scenarios, without_steps
@@ -19,6 +19,7 @@ from continuity_conformance.controls import Controls
 from continuity_conformance.dialogue import Dialogue
 from continuity_conformance.errors import ContinuityError
 from continuity_conformance.failure import Untested
+from continuity_conformance.filling import Room
 from continuity_conformance.fuzz.budget import DEFAULT_EXAMPLES, Budget
 from continuity_conformance.outcome import Played, Scene, fewest, outcome, result
 from continuity_conformance.pool import Pool
@@ -38,6 +39,8 @@ from continuity_spec import Requirement, Scenario
 from continuity_spec.derivation import derive, salted
 
 Play = Callable[[Dialogue], Awaitable[None]]
+_TRIES: Final = 4
+"""How often a scenario is played where the context was filled too much: each time with fewer turns."""
 
 
 class Runner:
@@ -188,15 +191,24 @@ class Runner:
     async def _play(
         self, requirement: Requirement, scenario: Scenario, example: Mapping[str, Any], play: Play, stage: Stage
     ) -> Evidence:
-        dialogue = Dialogue(stage, example)
+        """From its start again, under fresh names, where a context was full before its time."""
+        room: Room = {}
+        for _ in range(_TRIES):
+            known = room.copy()
+            evidence = await self._play_once(requirement, scenario, play, Dialogue(stage, example, room))
+            if room == known:
+                break
+        return evidence
+
+    async def _play_once(
+        self, requirement: Requirement, scenario: Scenario, play: Play, dialogue: Dialogue
+    ) -> Evidence:
         budget = self._budget if requirement.check in SEEDED else None
         if budget is not None and budget.lowered:
             dialogue.untested.append(
                 f"only {budget.examples} of {DEFAULT_EXAMPLES} examples were tried (limits.examples), which can refute and not prove"
             )
-        scene = Scene(
-            requirement, scenario.name, str(example.get("description", "")), self._target_name, self._redactor, budget
-        )
+        scene = Scene(requirement, scenario.name, dialogue.description, self._target_name, self._redactor, budget)
         try:
             evidence = await outcome(scene, dialogue, play(dialogue))
         finally:

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 import aiohttp
 
+from continuity_conformance.credentials import standing_fields
 from continuity_conformance.errors import NotStartedError
 from continuity_conformance.ports import Port
 from continuity_conformance.profile import Profile
@@ -54,8 +55,8 @@ class Server:
         return self.url if number == 1 else self.twins[number - 2].url
 
     def document_path(self, path: str) -> str:
-        """A path as the OpenAPI document has it: without what stands before it in the target's address."""
-        return path.removeprefix(urlsplit(self.url).path)
+        """A path as the OpenAPI document has it: without what stands before it in the target's address, and its sessions in their place."""
+        return self.profile.documented_path(path.removeprefix(urlsplit(self.url).path))
 
     async def begin_anew(self, write: Callable[[Path], None], servers: int) -> None:
         """Stop, put an old database in place, and start so many processes on it at once."""
@@ -200,8 +201,7 @@ class StartedProcess:
 
     async def _warm_up(self, seconds: float) -> None:
         """One real turn: what a target loads at the first one is no scenario's business."""
-        key = self._profile.principals.get("alice", "")
-        headers = {**self._profile.headers, **({"Authorization": f"Bearer {key}"} if key else {})}
+        headers = standing_fields(self._profile, self._profile.principals.get("alice", ""))
         turn = {"model": self._profile.model, "messages": [{"role": "user", "content": "Warm up."}]}
         trouble = f"no answer in {seconds:g} s"
         with suppress(TimeoutError):
@@ -227,6 +227,14 @@ class StartedProcess:
     async def kill(self) -> None:
         await self.end(signal.SIGKILL)
         await self.start()
+
+    async def has_ended(self) -> bool:
+        """Whether it ends without us, in the time that it has for that."""
+        assert self._running is not None, "only what was started can end"
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._process.stop_seconds):
+                await self._running.wait()
+        return not self.runs
 
     async def stop(self) -> None:
         await self.leave()
@@ -258,7 +266,8 @@ class StartedProcess:
 
     async def _ready(self, command: str) -> None:
         try:
-            async with asyncio.timeout(self._process.seconds), aiohttp.ClientSession() as session:
+            headers = standing_fields(self._profile, "")
+            async with asyncio.timeout(self._process.seconds), aiohttp.ClientSession(headers=headers) as session:
                 while not await _answers(session, self.url + self._process.ready):
                     self._must_run(command)
                     await asyncio.sleep(_POLL_SECONDS)
@@ -303,7 +312,9 @@ def _nothing_of_the_user(folder: str) -> dict[str, str]:
     }
     loopback = dict.fromkeys(("no_proxy", "NO_PROXY"), "127.0.0.1,localhost,::1")
     kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
-    return {**kept, **proxies, **loopback, "HOME": folder, "TMPDIR": str(temporary), "SSL_CERT_FILE": str(_NOBODY)}
+    heeded = {"NODE_USE_ENV_PROXY": "1"}  # without it, Node asks no proxy that the environment names
+    own = {"HOME": folder, "TMPDIR": str(temporary), "SSL_CERT_FILE": str(_NOBODY)}
+    return {**kept, **proxies, **loopback, **heeded, **own}
 
 
 async def _turn_fails(session: aiohttp.ClientSession, url: str, turn: object) -> str:

@@ -1,7 +1,7 @@
 """Targets by name or URL: what `--target` means.
 
 A plugin registers a class under the entry-point group `continuity.targets`; its `profile()` installs what is missing, and says how the target is started
-and what it offers. `NAME==VERSION` asks for one of the versions that it knows.
+and what it offers. `NAME==VERSION` asks for one of the versions that it knows, or for any other where it says so (`any_version`, `any_wheel`).
 """
 
 import sys
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final, Protocol
 from urllib.parse import urlsplit
 
+from continuity_conformance.builds import looks_like
 from continuity_conformance.discovery import Plugin, plugins
 from continuity_conformance.environments import Say
 from continuity_conformance.errors import ContinuityError, UsageError
@@ -20,7 +21,10 @@ BUNDLED: Final = "reference"
 
 
 class TargetPlugin(Protocol):
-    """What a plugin provides: a target that the kit starts by itself."""
+    """What a plugin provides: a target that the kit starts by itself.
+
+    It may also have `any_version = True` (a version that is not among `versions` can be asked for, too) and `any_wheel = True` (so can the path of a wheel).
+    """
 
     @property
     def versions(self) -> Sequence[str]:
@@ -77,7 +81,7 @@ def _profile(plugin: Plugin, version: str, *, asked: bool) -> Profile:
     try:
         known = list(made.versions)
         if asked:
-            _must_be_known(plugin.name, version, known)
+            version = _build(plugin.name, made, version)
         profile = made.profile(version or (known[-1] if known else ""), say)
     except ContinuityError:
         raise
@@ -88,11 +92,20 @@ def _profile(plugin: Plugin, version: str, *, asked: bool) -> Profile:
     return profile
 
 
-def _must_be_known(name: str, version: str, known: Sequence[str]) -> None:
-    if version in known:
-        return
+def _build(name: str, made: TargetPlugin, version: str) -> str:
+    """What was asked for, if the target takes it: a version as it is, a wheel by its whole path."""
+    known, where = list(made.versions), f"{name}=={version}"
+    if getattr(made, "any_wheel", False) and version.endswith(".whl"):
+        wheel = Path(version).expanduser().resolve()
+        if wheel.is_file():
+            return str(wheel)
+        raise UsageError("There is no such wheel.", where=where, do="Give the path of one that is there.")
+    others = getattr(made, "any_version", False)
+    if version in known or (others and looks_like(version, known)):
+        return version
     do = f"Known versions: {', '.join(known)}." if known else f"Give the name alone: {name}"
-    raise UsageError(f'The target {name} has no version "{version}".', where=f"{name}=={version}", do=do)
+    also = " Any other is written like these." if others else ""
+    raise UsageError(f'The target {name} has no version "{version}".', where=where, do=do + also)
 
 
 def say(line: str) -> None:

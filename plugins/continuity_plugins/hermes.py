@@ -6,10 +6,19 @@ environment of its own; each server a folder that holds its home, its databases,
 
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
-from continuity_conformance.plugin import Filling, Limits, Process, Profile, Say, ToolCall, python_environment
+from continuity_conformance.plugin import (
+    Build,
+    Filling,
+    Limits,
+    Process,
+    Profile,
+    Say,
+    ToolCall,
+    UsageError,
+    python_environment,
+)
 from continuity_plugins.hermes_controls import evicting, fault, fill, fork, link
 
 VERSIONS: Final = (
@@ -37,7 +46,6 @@ _LIMITS: Final = Limits(
     ids=40,
     servers=2,
     disturbed=4,
-    examples=2,
 )
 """A turn takes a fifth of a second of one core, and a gateway uses no more than one. More than 10 at once it refuses by default (429)."""
 _CONTEXT: Final = 131_072
@@ -58,39 +66,33 @@ logging: {{level: ERROR}}
 takes as long as a turn itself."""
 
 
-@dataclass(frozen=True, slots=True)
-class Release:
+class Release(Build):
     """What a version has that an older one has not."""
-
-    version: str
-
-    @property
-    def _number(self) -> tuple[int, ...]:
-        return tuple(map(int, self.version.split(".")))
 
     @property
     def has_sessions(self) -> bool:
-        return self._number >= (0, 15)
+        return self.number >= (0, 15)
 
     @property
     def compresses_in_place(self) -> bool:
-        return self._number >= (0, 18)
+        return self.number >= (0, 18)
 
     @property
     def drops_slugs(self) -> bool:
         """An eviction takes the slugs of the response along."""
-        return self._number >= (0, 14)
+        return self.number >= (0, 14)
 
     @property
     def counts_output(self) -> bool:
         """What is reserved for the output is taken off the context, so that few characters fill it."""
-        return self._number >= (0, 18)
+        return self.number >= (0, 18)
 
 
 class HermesTarget:
     """hermes-agent, its gateway as it is shipped (`--target hermes==0.16.0`)."""
 
     versions: Sequence[str] = VERSIONS
+    any_version = any_wheel = True
 
     def profile(self, version: str, say: Say) -> Profile:
         return hermes_profile(Release(version), say, rotates=not Release(version).compresses_in_place)
@@ -100,18 +102,21 @@ class HermesRotatingTarget:
     """hermes-agent with `compression.in_place: false`: the id rotates, as it did before 0.18."""
 
     versions: Sequence[str] = tuple(each for each in VERSIONS if Release(each).compresses_in_place)
+    any_version = any_wheel = True
 
     def profile(self, version: str, say: Say) -> Profile:
+        if not Release(version).compresses_in_place:
+            raise UsageError(f"hermes-agent {version} rotates as it is.", do=f"Give hermes=={version}")
         return hermes_profile(Release(version), say, rotates=True)
 
 
 def hermes_profile(release: Release, say: Say, *, rotates: bool) -> Profile:
-    home = python_environment(f"hermes-{release.version}", [f"hermes-agent=={release.version}", "aiohttp"], say)
+    home = python_environment(f"hermes-{release.version}", [release.requirement("hermes-agent"), "aiohttp"], say)
     key = f"key-{secrets.token_hex(16)}"
     told = " rotating" if rotates and release.compresses_in_place else ""
     offers = {"responses", "streaming", "compression", "cors", "idempotency"}
     return Profile(
-        name=f"hermes{told} {release.version}",
+        name=f"hermes{told} {release.title}",
         principals={"alice": key},
         options={"compaction": "rotate" if rotates else "in-place"},
         offers=frozenset(offers | ({"sessions"} if release.has_sessions else set())),
@@ -138,6 +143,7 @@ def hermes_profile(release: Release, say: Say, *, rotates: bool) -> Profile:
         filling=Filling(3, 20_000) if release.counts_output else Filling(5, 60_000),
         sessions="/api/sessions",
         session_field="session",
+        session_fields={"parent_id": "parent_session_id", "created_at": "started_at"},
         summary="You are a summarization agent",
         writes=ToolCall("write_file", '{"path": "{name}", "content": "{content}"}'),
         reads=ToolCall("read_file", '{"path": "{name}"}'),

@@ -41,13 +41,13 @@ async def fork(site: Site, params: Mapping[str, object]) -> None:
 
 
 async def link(site: Site, params: Mapping[str, object]) -> None:
-    """A session ends in a compression, and the next one says that it came of it. A child that is not there cannot be written."""
+    """A session ends in a compression, and the next one says that it came of it. One that is not there says nothing: that is what a missing link looks like here."""
     session, following = params["session_id"], params["next"]
     ended = ("UPDATE sessions SET end_reason = 'compression', ended_at = ? WHERE id = ?", [time.time(), session])
     child = ("UPDATE sessions SET parent_session_id = ? WHERE id = ?", [session, following])
-    for changed in await _write(site.file(_STATE), [ended, child]):
-        if not changed:
-            raise Untested("a session that the gateway does not have cannot be linked")
+    has_ended, _ = await _write(site.file(_STATE), [ended, child])
+    if not has_ended:
+        raise Untested("a session that the gateway does not have cannot be linked")
 
 
 async def fault(site: Site, params: Mapping[str, object]) -> None:

@@ -7,7 +7,7 @@ system prompt. Every version of its own environment comes from PyPI (`nanobot-ai
 import json
 from typing import Final
 
-from continuity_conformance.plugin import Limits, Process, Profile, Say, ToolCall, python_environment
+from continuity_conformance.plugin import Build, Limits, Process, Profile, Say, ToolCall, python_environment
 
 _KEY: Final = "key-of-alice-for-tests-only"
 _CONFIG: Final = {
@@ -32,12 +32,14 @@ class NanobotTarget:
     """nanobot-ai, which has sessions in the body and tells none."""
 
     versions = ("0.3.5",)
+    any_version = any_wheel = True
 
     def profile(self, version: str, say: Say) -> Profile:
-        home = python_environment(f"nanobot-{version}", [f"nanobot-ai[api]=={version}"], say)
+        build = Build(version)
+        home = python_environment(f"nanobot-{build.version}", [build.requirement("nanobot-ai[api]")], say)
         start = ("serve", "--host", "127.0.0.1", "--port", "{port}", "--config", "{folder}/config.json")
         return Profile(
-            name=f"nanobot {version}",
+            name=f"nanobot {build.title}",
             body="session_id",
             model="probe",
             principals={"alice": _KEY},

@@ -4,17 +4,23 @@ A conversation is made by POST /v1/conversations and named by its id afterwards 
 Python 3.12 or newer, which is looked for beside the kit's own. Its log is JSON: coloured, the trace of one error takes seconds in which no request is answered.
 """
 
+import asyncio
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
+from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-from continuity_conformance.plugin import Limits, Process, Profile, Say, UsageError, python_environment
+from continuity_conformance.plugin import Build, Limits, Process, Profile, Say, Site, UsageError, python_environment
 
 _KEY: Final = "key-of-alice-for-tests-only"
-"""One: OGX lets whoever has a local key read everything, and says that they are for deployments with a single one."""
+"""One: OGX lets whoever has a local key read everything, and says that they are for deployments with a single one. It is for several people all the same (not
+`single_user`): they come in by providers that ask others who they are, which nobody has set up here."""
+_WAIT: Final = 10.0
 _BESIDE: Final = ("sqlite-vec", "faiss-cpu", "sqlalchemy", "aiosqlite", "chardet", "pypdf")
 """What its providers import and its package does not name."""
 _TOKENS: Final = ("--no-deps", "litellm==1.106.7")
@@ -78,13 +84,14 @@ class OgxTarget:
     """OGX (once Llama Stack), /v1/responses and conversations."""
 
     versions = ("1.5.0",)
+    any_version = any_wheel = True
 
     def profile(self, version: str, say: Say) -> Profile:
-        python = _python()
-        home = python_environment(f"ogx-{version}", [f"ogx=={version}", *_BESIDE], say, python=python)
+        build, python = Build(version), _python()
+        home = python_environment(f"ogx-{build.version}", [build.requirement("ogx"), *_BESIDE], say, python=python)
         tokens = next(python_environment("tokens-of-litellm", _TOKENS, say, python=python).rglob("tokenizers"))
         return Profile(
-            name=f"ogx {version}",
+            name=f"ogx {build.title}",
             model="vllm/probe",
             slugs="made",
             principals={"alice": _KEY},
@@ -100,7 +107,18 @@ class OgxTarget:
                 isolated=True,
                 warm_up=60,
             ),
+            controls={"evict": evict},
         )
+
+
+async def evict(site: Site, params: Mapping[str, object]) -> None:
+    """The row of a response, which OGX reads anew in every turn. What it keeps of a conversation stands in other tables."""
+    await asyncio.to_thread(_delete, site.file("data/sql_store.db"), params["response_id"])
+
+
+def _delete(file: Path, response: object) -> None:
+    with closing(sqlite3.connect(file, timeout=_WAIT)) as database, database:
+        database.execute("DELETE FROM responses WHERE id = ?", [response])
 
 
 def _python() -> str:

@@ -58,6 +58,7 @@ class OpenClawTarget:
     """OpenClaw from npm, its gateway with the OpenAI endpoints switched on."""
 
     versions = ("2026.9.6",)
+    any_version = True
 
     def profile(self, version: str, say: Say) -> Profile:
         node = _node(say)

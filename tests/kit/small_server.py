@@ -15,17 +15,19 @@ parser.add_argument("--first-turn", type=float, default=0.0)
 parser.add_argument("--refuses", action="store_true")
 parser.add_argument("--deaf", action="store_true")
 options = parser.parse_args()
-turns = []
+turns, asked = [], []
 
 
 class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
-        self._answer({"env": dict(os.environ), "turns": len(turns), "here": sorted(map(str, Path().rglob("*.txt")))})
+        asked.append(dict(self.headers))
+        here = sorted(map(str, Path().rglob("*.txt")))
+        self._answer({"env": dict(os.environ), "turns": turns, "asked": asked, "here": here})
 
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers["Content-Length"]))
         time.sleep(0.0 if turns else options.first_turn)
-        turns.append(self.headers.get("Authorization"))
+        turns.append(dict(self.headers))
         self._answer({"error": "no model"} if options.refuses else {}, 503 if options.refuses else 200)
 
     def _answer(self, body: object, status: int = 200) -> None:

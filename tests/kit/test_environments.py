@@ -10,6 +10,7 @@ from pathlib import Path
 import pip
 import pytest
 
+from continuity_conformance.builds import Build
 from continuity_conformance.environments import npm_environment, python_environment
 from continuity_conformance.errors import KitError, UsageError
 
@@ -105,6 +106,38 @@ def test_a_failure_is_told_with_the_installers_last_words(tmp_path: Path, quick:
         python_environment("tiny", [str(tmp_path / "nowhere.whl")], print, python=quick)
 
     assert "nowhere.whl" in caught.value.do
+
+
+@pytest.fixture
+def released(wheel: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An index that has this one version."""
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(Path(wheel).parent))
+
+
+@pytest.mark.usefixtures("released")
+def test_a_version_that_nobody_released_is_told_in_one_line(quick: str, cache: Path):
+    with pytest.raises(UsageError, match=r"tiny-thing==2\.0 cannot be installed\. .*\(from versions: 1\.0\)$"):
+        python_environment("tiny", ["tiny-thing==2.0"], print, python=quick)
+
+    assert not [path for path in cache.rglob("tiny-*") if path.is_dir()]
+
+
+@pytest.mark.usefixtures("released")
+def test_an_index_without_any_version_is_no_mistake_of_the_user(quick: str):
+    with pytest.raises(KitError, match="from versions: none"):
+        python_environment("tiny", ["other-thing==2.0"], print, python=quick)
+
+
+def test_a_wheel_that_was_built_anew_is_installed_anew(wheel: str, quick: str):
+    requirement = Build(wheel).requirement("tiny-thing")
+    before = python_environment("tiny", [requirement], print, python=quick)
+    with zipfile.ZipFile(wheel, "a") as archive:
+        archive.writestr("tiny_other.py", "")
+    after = python_environment("tiny", [requirement], print, python=quick)
+
+    assert before != after
+    assert [value_in(folder) for folder in (before, after)] == ["42", "42"]
 
 
 def test_an_installer_that_is_interrupted_leaves_nothing_that_is_used(tmp_path: Path, cache: Path):

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from continuity_conformance import runner
 from continuity_conformance.plugin import Filling, Profile
 from continuity_conformance.run import Run
 from continuity_conformance.verdicts import Result, Verdict
@@ -61,9 +62,28 @@ def test_too_little_is_not_tested():
     assert "the target did not compress" in result.reason
 
 
-def test_too_much_is_not_tested():
+MORE = Filling(turns=9, characters=3200)
+
+
+def test_a_filler_that_is_too_much_is_left_out_of_another_try():
+    result = results(profile_of(filling=MORE), "COMPRESS-01")["COMPRESS-01"]
+    said = [str(each) for evidence in result.evidence for each in evidence.exchanges]
+
+    assert result.verdict is Verdict.PASS
+    assert any("filler 3 before" in each for each in said)
+    assert not any("filler 4 before" in each for each in said)
+
+
+def test_a_defect_is_found_in_another_try_too():
+    result = results(profile_of("--defect=stale-parent-reads-old-history", filling=MORE), "COMPRESS-02")["COMPRESS-02"]
+
+    assert result.verdict is Verdict.FAIL
+
+
+def test_what_is_too_much_in_every_try_is_not_tested(monkeypatch: pytest.MonkeyPatch):
     """A filler that compresses already says nothing about the turn that was to be tested."""
-    result = results(profile_of(filling=Filling(9, 3200)), "COMPRESS-02")["COMPRESS-02"]
+    monkeypatch.setattr(runner, "_TRIES", 1)
+    result = results(profile_of(filling=MORE), "COMPRESS-02")["COMPRESS-02"]
 
     assert result.verdict is Verdict.NOT_TESTED
     assert "compressed in filler" in result.reason

@@ -1,5 +1,7 @@
 """Targets of plugins: versions, controls in Python, sessions elsewhere, and mistakes of whoever wrote or named one."""
 
+import os
+import signal
 import sqlite3
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -12,13 +14,14 @@ import pytest
 
 from continuity_conformance import discovery, plugin, targets
 from continuity_conformance.errors import KitError, UsageError
-from continuity_conformance.plugin import HttpControl, Process, Profile, Say, Site, Untested
+from continuity_conformance.plugin import Build, HttpControl, Process, Profile, Say, Site, Untested
 from continuity_conformance.profile import Filling, load_profile
 from continuity_conformance.run import Run
 from continuity_conformance.site import ApiControl, how
 from continuity_conformance.verdicts import Result, Verdict
 from continuity_plugins.reference import reference_profile
 from continuity_spec import SpecError, load
+from continuity_spec.contract import Contract
 
 GROUP = discovery.GROUPS["target"]
 
@@ -31,6 +34,12 @@ class Versioned:
         return Profile(f"versioned {version}", process=Process(("true",)))
 
 
+class Grown(Versioned):
+    """Its releases go on."""
+
+    any_version = any_wheel = True
+
+
 class Broken:
     versions: Sequence[str] = ()
 
@@ -40,7 +49,9 @@ class Broken:
 
 @pytest.fixture(autouse=True)
 def points(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = [EntryPoint(each.__name__.lower(), f"{__name__}:{each.__name__}", GROUP) for each in (Versioned, Broken)]
+    made = [
+        EntryPoint(each.__name__.lower(), f"{__name__}:{each.__name__}", GROUP) for each in (Versioned, Grown, Broken)
+    ]
     missing = EntryPoint("missing", "nowhere_at_all:Target", GROUP)
     monkeypatch.setattr(discovery, "entry_points", lambda **_: [*made, missing])
 
@@ -59,6 +70,38 @@ def test_a_version_is_asked_for_by_name(target: str, version: str, capsys: pytes
 def test_an_unknown_version_is_answered_with_the_known_ones(target: str):
     with pytest.raises(UsageError, match=r"has no version .* Known versions: 1\.0, 1\.1\."):
         targets.resolve(target, None)
+
+
+@pytest.mark.parametrize("version", ["1.0", "2.0", "2.10", "2.0rc1", "2.0.dev3", "2.0-beta.1"])
+def test_a_version_that_nobody_listed_can_be_asked_for_where_the_plugin_says_so(version: str):
+    assert targets.resolve(f"grown=={version}", None)[0].name == f"versioned {version}"
+
+
+@pytest.mark.parametrize("version", ["", "2", "2.0.0", "latest", "v2.0", "2.0/../x", "2.0 x", "=2.0", "1.0=="])
+def test_what_is_no_version_is_told_there_too(version: str):
+    with pytest.raises(UsageError, match=r"Known versions: 1\.0, 1\.1\. Any other is written like these\."):
+        targets.resolve(f"grown=={version}", None)
+
+
+def test_a_wheel_that_nobody_released_can_be_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    wheel = tmp_path / "a_b-2.0rc1-py3-none-any.whl"
+    wheel.touch()
+
+    assert targets.resolve(f"grown=={wheel.name}", None)[0].name == f"versioned {wheel}"
+    with pytest.raises(UsageError, match="There is no such wheel"):
+        targets.resolve("grown==c.whl", None)
+    with pytest.raises(UsageError, match="has no version"):
+        targets.resolve(f"versioned=={wheel.name}", None)
+
+
+def test_a_build_says_what_it_is():
+    release, wheel = Build("2.0rc1"), Build("/a folder/a_b-2.0rc1-py3-none-any.whl")
+
+    assert (release.title, release.number) == ("2.0rc1", (2, 0))
+    assert (wheel.title, wheel.number) == ("2.0rc1 (a_b-2.0rc1-py3-none-any.whl)", (2, 0))
+    assert release.requirement("a-b[c]") == "a-b[c]==2.0rc1"
+    assert wheel.requirement("a-b[c]") == "a-b[c] @ file:///a%20folder/a_b-2.0rc1-py3-none-any.whl"
 
 
 def test_a_target_without_versions_says_so():
@@ -152,6 +195,39 @@ def test_a_control_tells_how_it_does_it(control: plugin.Control, told: str):
     assert how(control, {"response_id": "resp_1"}) == told
 
 
+async def stop_it(_: Site, params: Mapping[str, object]) -> None:
+    stopped.append(int(str(params["pid"])))
+    os.kill(stopped[-1], signal.SIGINT)
+
+
+stopped: list[int] = []
+
+
+def durable(id_: str, how: str, control: plugin.Control) -> Result:
+    profile = reference_profile()
+    assert profile.process is not None
+    given = replace(profile, process=replace(profile.process, stop_seconds=2.0), controls={how: control})
+    requirement = next(each for each in load().requirements if each.id == id_)
+    with Run(None, given, [requirement]) as run:
+        return run.result(id_)
+
+
+@pytest.mark.parametrize(("id_", "how"), [("DURABLE-01", "restart"), ("DURABLE-02", "kill")])
+def test_a_target_may_be_ended_in_a_way_of_its_own(id_: str, how: str):
+    stopped.clear()
+
+    assert durable(id_, how, stop_it).verdict is Verdict.PASS
+    assert stopped
+
+
+@pytest.mark.parametrize(("id_", "how"), [("DURABLE-01", "restart"), ("DURABLE-02", "kill")])
+def test_a_process_that_has_not_ended_was_not_restarted(id_: str, how: str):
+    result = durable(id_, how, believes_itself)
+
+    assert result.verdict is Verdict.NOT_TESTED
+    assert f"the control {how} did not work: the process has not ended" in result.reason
+
+
 # What a profile says
 
 
@@ -164,12 +240,13 @@ def written(folder: Path, text: str) -> Profile:
 def test_a_profile_has_all_of_it(tmp_path: Path):
     profile = written(
         tmp_path,
-        "sessions: {path: /api/sessions, field: session}\n"
+        "sessions: {path: /api/sessions, field: session, fields: {parent_id: parent}}\n"
         "controls: {compress: {turns: 4, characters: 3000}, evict: {http: 'DELETE /x/{response}'}}\n"
         "process: {start: [x], files: {a/config.yaml: 'port: {port}'}, isolated: true, warm_up: 60, stop_seconds: 3}\n",
     )
 
     assert (profile.sessions, profile.session_field) == ("/api/sessions", "session")
+    assert profile.session_fields == {"parent_id": "parent"}
     assert profile.filling == Filling(4, 3000)
     assert profile.controls == {"evict": HttpControl("DELETE /x/{response}")}
     assert profile.process == Process(
@@ -188,6 +265,7 @@ def test_a_profile_has_all_of_it(tmp_path: Path):
         "process: {start: [x], files: {/etc/config.yaml: x}}\n",
         "process: {start: [x], warm_up: 0}\n",
         "sessions: {path: sessions}\n",
+        "sessions: {fields: {parent: parent_id}}\n",
     ],
 )
 def test_a_mistake_in_a_profile_is_told(tmp_path: Path, text: str):
@@ -206,4 +284,53 @@ def test_a_mistake_in_a_profile_is_told(tmp_path: Path, text: str):
     ],
 )
 def test_sessions_may_be_elsewhere(path: str, where: str):
-    assert Profile("x", sessions="/api/sessions").path(path) == where
+    profile = Profile("x", sessions="/api/sessions")
+
+    assert profile.path(path) == where
+    assert profile.documented_path(where) == path
+
+
+SESSION = {"id": "a", "object": "session", "created_at": 1, "parent_id": None, "end_reason": None}
+OWN = {"id": "a", "started_at": 1, "parent": None, "end_reason": None}
+NAMES = {"parent_id": "parent", "created_at": "started_at"}
+
+
+def problems(session: object) -> list[str]:
+    told = Contract("X").problems("GET", "/v1/sessions/a", 200, "application/json", {}, session)
+    return [problem.partition(":")[0] for problem in told]
+
+
+def test_a_session_may_stand_in_a_field_and_have_names_of_its_own():
+    shown = Profile("x", session_field="session", session_fields=NAMES).session({"session": OWN})
+
+    assert problems(OWN)
+    assert shown == {**OWN, **SESSION}
+    assert problems(shown) == []
+
+
+@pytest.mark.parametrize("own", [{**OWN, "parent": 5}, {"id": "a", "started_at": 1, "end_reason": None}])
+def test_other_names_make_no_session_valid_that_is_none(own: Mapping[str, object]):
+    assert problems(Profile("x", session_field="session", session_fields=NAMES).session({"session": own}))
+
+
+def test_names_that_a_target_does_not_use_change_nothing():
+    assert Profile("x", session_fields=NAMES).session(SESSION) == SESSION
+    assert problems(SESSION) == []
+
+
+@pytest.mark.parametrize("body", [None, [], "session", {"session": None}, {}])
+def test_an_answer_of_any_shape_may_have_no_session(body: object):
+    assert Profile("x", session_field="session").session(body) is None
+
+
+def lineage(defect: str = "") -> Result:
+    """COMPRESS-10 on a target that the profile says has names of its own, and that has the contract's."""
+    profile = reference_profile((f"--defect={defect}",) if defect else ())
+    requirement = next(each for each in load().requirements if each.id == "COMPRESS-10")
+    with Run(None, replace(profile, session_fields={"parent_id": "parent"}), [requirement]) as run:
+        return run.result("COMPRESS-10")
+
+
+def test_a_profile_with_other_names_hides_no_defect():
+    assert lineage().verdict is Verdict.PASS
+    assert lineage("child-without-parent").verdict is Verdict.FAIL

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from running import processes_with
 
+from continuity_conformance.credentials import KeyField
 from continuity_conformance.errors import NotStartedError
 from continuity_conformance.profile import Process, Profile
 from continuity_conformance.run import Run
@@ -69,6 +70,7 @@ def test_an_isolated_target_gets_nothing_of_the_user(monkeypatch: pytest.MonkeyP
     assert env["OWN"] == f"{env['HOME']}/x"
     assert env["TMPDIR"].startswith(env["HOME"])
     assert env["HTTPS_PROXY"] == env["http_proxy"] == "http://127.0.0.1:9"
+    assert env["NODE_USE_ENV_PROXY"] == "1"
 
 
 def test_any_other_target_gets_the_users_environment(monkeypatch: pytest.MonkeyPatch):
@@ -82,8 +84,31 @@ def test_a_target_is_ready_after_its_first_turn():
 
     turns = asyncio.run(what_it_tells("--first-turn=1", warm_up=10.0))["turns"]
 
-    assert turns == 1
+    assert len(turns) == 1
+    assert turns[0]["Authorization"] == "Bearer key-of-alice"
     assert time.monotonic() - began > 1
+
+
+def test_the_first_requests_are_those_of_the_profile():
+    """The key in its field and the headers of every request; whether it is ready is asked without a key."""
+
+    async def play() -> dict:
+        process = Process(SERVER, warm_up=10.0)
+        own = {"headers": {"X-Tenant": "north"}, "key_field": KeyField.read("X-Api-Key: {key}")}
+        server = await start_server(Profile("small", principals={"alice": "key-of-alice"}, process=process, **own), "")
+        try:
+            return await asyncio.to_thread(told, server)
+        finally:
+            await server.stop()
+
+    said = asyncio.run(play())
+
+    for request in (said["asked"][0], said["turns"][0]):
+        assert request["X-Tenant"] == "north"
+        assert request["User-Agent"].startswith("session-continuity")
+        assert "Authorization" not in request
+    assert "X-Api-Key" not in said["asked"][0]
+    assert said["turns"][0]["X-Api-Key"] == "key-of-alice"
 
 
 @pytest.mark.parametrize(

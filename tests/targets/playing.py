@@ -1,9 +1,13 @@
 """What the tests of real targets share. They install what they need (hundreds of MB, once) and are run by `make targets`, not by `make test`."""
 
 import os
-from collections.abc import Sequence
-from contextlib import suppress
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Final
+
+from running import processes_with
 
 from continuity_conformance.run import Run
 from continuity_conformance.verdicts import Result
@@ -12,6 +16,8 @@ from continuity_spec import load
 HERMES = f"hermes=={os.environ.get('CONTINUITY_HERMES_VERSION', '0.19.0')}"
 TARGETS = (HERMES, "nanobot==0.3.5", "ogx==1.5.0", "openclaw==2026.9.6")
 
+_EVERY_SECONDS: Final = 0.02
+
 
 def play(target: str, ids: Sequence[str]) -> dict[str, Result]:
     requirements = [each for each in load().requirements if each.id in ids]
@@ -19,10 +25,31 @@ def play(target: str, ids: Sequence[str]) -> dict[str, Result]:
         return {each.id: run.result(each.id) for each in requirements}
 
 
-def peers(pid: int) -> set[str]:
-    """The addresses at the other end of a process' TCP connections, as the kernel writes them."""
-    sockets = {_link(handle) for handle in Path(f"/proc/{pid}/fd").glob("*")}
-    lines = [line.split() for table in ("tcp", "tcp6") for line in _lines(Path(f"/proc/{pid}/net/{table}"))]
+@contextmanager
+def peers(words: str) -> Iterator[set[str]]:
+    """The addresses, as the kernel writes them, that all processes with these words talk to by TCP and UDP in the meantime.
+
+    They are looked up fifty times a second. Children are found too, whatever became of their parents: they inherit the words.
+    """
+    seen: set[str] = set()
+    over = threading.Event()
+
+    def watch() -> None:
+        while not over.wait(_EVERY_SECONDS):
+            seen.update(_peers(processes_with(words)))
+
+    watching = threading.Thread(target=watch)
+    watching.start()
+    try:
+        yield seen
+    finally:
+        over.set()
+        watching.join()
+
+
+def _peers(pids: Sequence[int]) -> set[str]:
+    sockets = {_link(handle) for pid in pids for handle in Path(f"/proc/{pid}/fd").glob("*")}
+    lines = [line.split() for table in ("tcp", "tcp6", "udp", "udp6") for line in _lines(Path("/proc/net", table))]
     return {fields[2].rpartition(":")[0] for fields in lines if f"socket:[{fields[9]}]" in sockets}
 
 
@@ -33,4 +60,4 @@ def _link(handle: Path) -> str:
 
 
 def _lines(table: Path) -> list[str]:
-    return table.read_text().splitlines()[1:]
+    return table.read_text().splitlines()[1:] if table.exists() else []

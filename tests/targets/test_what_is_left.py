@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -31,19 +32,43 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_it_keeps_its_data_in_its_folder_and_talks_to_loopback_alone(target: str, home: Path):
+def test_it_keeps_its_data_in_its_folder_and_talks_to_loopback_alone(
+    target: str, home: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+):
+    scratch = tmp_path_factory.mktemp("scratch")
+    monkeypatch.setattr(tempfile, "tempdir", str(scratch))
     profile, _ = resolve(target, None)
     installed = environment_of(profile)
     before = set(installed.rglob("*"))
 
-    pid, folder, seen = asyncio.run(talk(profile))
+    with peers(str(scratch)) as seen:
+        folder = asyncio.run(talk(profile))
 
-    assert not folder.exists()
-    assert not Path(f"/proc/{pid}").exists()
+    assert folder.parent == scratch
+    assert list(scratch.iterdir()) == []
+    assert processes_with(str(scratch)) == []
     assert list(home.iterdir()) == []
     assert set(installed.rglob("*")) == before
     assert seen
     assert seen <= NOBODY_AND_LOOPBACK
+
+
+TALKS = """
+import socket, time
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
+    other.connect(("192.0.2.1", 53))
+    time.sleep(0.3)
+"""
+
+
+def test_whoever_talks_to_others_is_seen():
+    """A child of the process that was started, by UDP, after its parent is gone. The address is nobody's, and nothing is sent."""
+    starts = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {TALKS!r}])"
+    with peers("OWN_WORDS=continuity") as seen:
+        subprocess.run([sys.executable, "-c", starts], env={**os.environ, "OWN_WORDS": "continuity"}, check=True)
+        time.sleep(1.0)
+
+    assert seen == {"010200C0"}
 
 
 def environment_of(profile: Profile) -> Path:
@@ -55,30 +80,26 @@ def environment_of(profile: Profile) -> Path:
     )
 
 
-async def talk(profile: Profile) -> tuple[int, Path, set[str]]:
+async def talk(profile: Profile) -> Path:
     async with listening(Probe(profile.summary)) as url:
         server = await start_server(profile, url)
         assert server.started is not None
         try:
-            seen = await two_turns(profile, server)
+            await two_turns(profile, server)
             folder = server.started.file("{folder}")
             assert any(path.is_file() for path in folder.rglob("*"))
         finally:
             await server.stop()
-    return server.started.pid, folder, seen
+    return folder
 
 
-async def two_turns(profile: Profile, server: Server) -> set[str]:
-    assert server.started is not None
-    seen: set[str] = set()
+async def two_turns(profile: Profile, server: Server) -> None:
     headers = {"Authorization": f"Bearer {profile.principals['alice']}"}
     async with aiohttp.ClientSession(headers=headers) as session:
         for say in ("red", "blue"):
             body = {"model": profile.model, "messages": [{"role": "user", "content": say}]}
             async with session.post(f"{server.url}/v1/chat/completions", json=body) as answer:
                 assert answer.status == 200
-            seen |= peers(server.started.pid)
-    return seen
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

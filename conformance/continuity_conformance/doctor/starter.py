@@ -14,7 +14,7 @@ from typing import Final
 from continuity_conformance.applicability import Prospect
 from continuity_conformance.doctor.findings import Findings
 from continuity_conformance.errors import UsageError
-from continuity_conformance.profile import DEFAULT_SESSIONS, Profile
+from continuity_conformance.profile import Profile
 
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_./$][A-Za-z0-9_./$-]*")
 _WORDS_OF_YAML: Final = frozenset({"true", "false", "yes", "no", "on", "off", "null", "y", "n"})
@@ -90,9 +90,10 @@ def _claims(findings: Findings, profile: Profile) -> Iterator[str]:
         yield f"# offers: [{', '.join(sorted(target.offers))}]  # as its capabilities say"
     else:
         yield f"offers: [{', '.join(sorted(target.offers))}]"
-    if profile.sessions != DEFAULT_SESSIONS:
+    if not profile.documented_sessions:
         field = f", field: {_scalar(profile.session_field)}" if profile.session_field else ""
-        yield f"sessions: {{path: {_scalar(profile.sessions)}{field}}}"
+        fields = f", fields: {_flow(profile.session_fields)}" if profile.session_fields else ""
+        yield f"sessions: {{path: {_scalar(profile.sessions)}{field}{fields}}}"
     if not findings.declared and not profile.principals:
         yield "# single_user: true  # it asks for no key: is it for one person, who alone can reach it?"
 

@@ -18,9 +18,7 @@ def document_of(target: Target) -> dict[str, Any]:
 
     Sessions that a profile says are elsewhere, or answered in another form, are not the document's.
     """
-    profile = target.profile
-    documented = (profile.sessions, profile.session_field) == (DEFAULT_SESSIONS, "")
-    left_out = (CONTROLS,) if documented else (CONTROLS, DEFAULT_SESSIONS)
+    left_out = (CONTROLS,) if target.profile.documented_sessions else (CONTROLS, DEFAULT_SESSIONS)
     document: dict[str, Any] = json.loads(json.dumps(load_openapi()).replace(DOCUMENTED_HEADER, target.header))
     document["paths"] = {
         path: offered

@@ -110,7 +110,7 @@ class Properties:
         """Where sessions can be read, the name is kept as it was given. A server may leave a slug out."""
         request = self._wire.request("GET", path)
         answer = self._wire.send(request)
-        kept = dig(answer.body, field)
+        kept = dig(self._wire.target.profile.session(answer.body), field)
         if not answer.accepted or kept not in {None, expected}:
             yield self._finding(
                 f"{field} {expected!r}", repr(kept) if answer.accepted else str(answer.status), request, answer
