@@ -16,6 +16,7 @@ from continuity_conformance.names import Names
 from continuity_conformance.notes import Intervention, Notes
 from continuity_conformance.observation import summary_calls
 from continuity_conformance.requests import plain_request, principal_of, turn_request
+from continuity_conformance.site import how
 from continuity_conformance.speech import Speech
 from continuity_conformance.stage import Stage
 from continuity_conformance.transport import Answer
@@ -75,9 +76,15 @@ class Interventions:
 
     async def do(self, step: Step, number: str = "") -> None:
         """One step that is neither a turn nor a request. A target that does not come up again fails it."""
-        note = self._notes.intervention(number, step.text, _BY_PROCESS.get(step.verb, ""))
+        note = self._notes.intervention(number, step.text, self._how(step.verb))
         with _not_starting_is_a_finding(step.text):
             await self._do(step, note)
+
+    def _how(self, verb: str) -> str:
+        own, started = self._stage.target.profile.controls.get(verb), self._stage.server.started
+        if own is None or started is None or verb not in _BY_PROCESS:
+            return _BY_PROCESS.get(verb, "")
+        return f"{how(own, {'pid': started.pid})}; then a new one was started"
 
     async def _do(self, step: Step, note: Intervention) -> None:
         match step.verb:
