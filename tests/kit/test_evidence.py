@@ -1,6 +1,7 @@
 """The transcript of a scenario: what its maintainer reads, and pastes into an issue."""
 
 import re
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -11,7 +12,7 @@ from continuity_conformance.notes import Notes
 from continuity_conformance.redaction import BODY_KEPT, Redactor
 from continuity_conformance.report.visible import without_middle
 from continuity_conformance.run import Run
-from continuity_conformance.verdicts import Result, Verdict
+from continuity_conformance.verdicts import Evidence, Result, Verdict
 from continuity_plugins.reference import reference_profile
 from continuity_spec import load
 
@@ -54,16 +55,22 @@ def test_what_was_done_to_the_target_stands_in_the_transcript(played: dict[str, 
         assert [each for each in done if each[0].startswith(does) and each[1].startswith(how)], done
 
 
+def scenario(result: Result, name: str) -> Evidence:
+    return next(each for each in result.evidence if each.scenario == name)
+
+
 def test_it_stands_where_it_was_done(played: dict[str, Result]):
     """In the middle of four turns that had begun and were not over."""
-    evidence = played["DURABLE-03"].evidence[0]
+    evidence = scenario(played["DURABLE-03"], "by header, slug, response id and without any of them")
     told = transcript.in_order(evidence.exchanges, evidence.interventions or ())
 
     assert [each["step"] for each in told][4:10] == ["5", "5.1", "5.1.1", "5.1.1.1", "5.1.1.1.1", "6"]
 
 
 def test_an_answer_that_the_model_was_not_called_for_says_so(played: dict[str, Result]):
-    saw = [line.strip() for line in transcript.lines(played["ISOLATE-10"]) if " saw: " in line]
+    result = played["ISOLATE-10"]
+    alone = replace(result, evidence=[scenario(result, "sessions named by the client")])
+    saw = [line.strip() for line in transcript.lines(alone) if " saw: " in line]
 
     assert saw[:3] == [
         'the model saw: ["red"]',
