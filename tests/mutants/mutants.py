@@ -18,6 +18,7 @@ from published import FATES, PAGE, as_json, equivalents, page, read_fates
 from rounds import ALONE, WHOLE, Reach, Round, everything, promising, quick
 
 from continuity_conformance.cache import user_cache
+from continuity_conformance.whole_file import replace_file
 from continuity_spec.loader import BUNDLED
 
 _SIDE_BY_SIDE = 4
@@ -67,7 +68,7 @@ def _chosen(said: argparse.Namespace) -> list[Mutant]:
 
 def keep(fates: Mapping[str, Fate]) -> None:
     """Write what there is now; what is gone is forgotten."""
-    FATES.write_text(as_json({one.id: fates[one.id] for one in mutants() if one.id in fates}), encoding="utf-8")
+    replace_file(FATES, as_json({one.id: fates[one.id] for one in mutants() if one.id in fates}))
 
 
 def main() -> None:

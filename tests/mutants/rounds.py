@@ -1,7 +1,7 @@
 """Rounds: which requirements are played on a mutant, under which options, and in which order.
 
-What cannot show a mutant, because the changed lines never run in it, is left out; and so is, under other options and of random requests, what has little to do
-with the module: a mutant that only that would kill counts as a survivor. `--all` leaves out nothing.
+What cannot show a mutant, because the changed lines never run in it, is left out; and so is, under other options, with restarts and of random requests, what has
+little to do with the module: a mutant that only that would kill counts as a survivor. `--all` leaves out nothing.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,20 +23,20 @@ _AREAS: Final[Mapping[str, tuple[str, ...]]] = {
     "derivation": ("DERIVE",),
     "discovery": ("DISCOVER",),
     "durability": ("DURABLE",),
-    "echo": ("ECHO",),
+    "echo": ("ECHO", "HISTORY", "ISOLATE"),
     "environment": ("ENV",),
     "errors": ("ERROR",),
     "history": ("HISTORY",),
     "isolation": ("ISOLATE",),
-    "keep": ("HISTORY", "SLUG", "COMPRESS"),
+    "keep": ("HISTORY", "SLUG", "COMPRESS", "DELETE"),
     "legacy": ("MIGRATE",),
     "lineage": ("COMPRESS",),
-    "locks": ("CONCUR",),
+    "locks": ("CONCUR", "SLUG"),
     "migrate": ("MIGRATE",),
-    "resolve": ("SLUG", "ECHO", "COMPRESS"),
+    "resolve": ("SLUG", "ECHO", "COMPRESS", "HISTORY"),
     "schema": ("DELETE", "MIGRATE"),
     "slugs": ("SLUG",),
-    "store": ("HISTORY", "SLUG", "DURABLE"),
+    "store": ("HISTORY", "SLUG", "DURABLE", "DELETE"),
     "streams": ("STREAM",),
     "writing": ("HISTORY", "SLUG", "DURABLE", "COMPRESS"),
 }
@@ -95,7 +95,7 @@ def quick(mutant: Mutant, reach: Reach) -> Iterator[Round]:
 
 
 def promising(mutant: Mutant, reach: Reach) -> Iterator[Round]:
-    """The rounds that may show a mutant, the quick ones first; under other options and of random requests what is likely to."""
+    """The rounds that may show a mutant, the quick ones first; under other options, with restarts and of random requests what is likely to."""
     yield from quick(mutant, reach)
     calm = _reached(_SPOKEN, mutant, reach)
     yield _round(DEFAULT, sorted(calm, key=lambda one: one.length)[_OTHERS:])
@@ -103,8 +103,8 @@ def promising(mutant: Mutant, reach: Reach) -> Iterator[Round]:
         if reach.gets_to(whole, mutant):
             spoken = [one for one in _first(_SPOKEN, mutant) if not calm or _likely(one, mutant)]
             yield _round(whole.options, [*spoken, *_ALWAYS])
-    yield _round(DEFAULT, _reached(_DISTURBING, mutant, reach))
-    yield _round(DEFAULT, [one for one in _reached(_RANDOM, mutant, reach) if not calm or _likely(one, mutant)])
+    for entries in (_DISTURBING, _RANDOM):
+        yield _round(DEFAULT, [one for one in _reached(entries, mutant, reach) if not calm or _likely(one, mutant)])
 
 
 def _reached(entries: Sequence[Requirement], mutant: Mutant, reach: Reach) -> list[Requirement]:
