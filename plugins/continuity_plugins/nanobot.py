@@ -7,15 +7,18 @@ system prompt. Every version of its own environment comes from PyPI (`nanobot-ai
 import json
 from typing import Final
 
-from continuity_conformance.plugin import Build, Limits, Process, Profile, Say, ToolCall, python_environment
+from continuity_conformance.plugin import Build, Filling, Limits, Process, Profile, Say, ToolCall, python_environment
 
 _KEY: Final = "key-of-alice-for-tests-only"
+_FILLING: Final = Filling(3, 40_000)
+"""Without tiktoken's table, which it would download, it takes a byte for a token. Of the context below, the output takes 8,192 and prompt and tools about 25,000."""
 _CONFIG: Final = {
     "agents": {
         "defaults": {
             "workspace": "{folder}/workspace",
             "model": "probe",
             "provider": "custom",
+            "contextWindowTokens": 140_000,
             "timezone": "UTC",
             "timezoneMode": "manual",
             "dream": {"enabled": False},
@@ -46,7 +49,7 @@ class NanobotTarget:
             options={"derivation": "none", "compaction": "in-place", "tells": "nothing"},
             offers=frozenset({"streaming", "compression"}),
             single_user=True,
-            limits=Limits(parallel=8, at_once=8, turn_seconds=60, body=20 * 1024 * 1024, examples=3),
+            limits=Limits(parallel=8, at_once=8, turn_seconds=60, body=20 * 1024 * 1024),
             process=Process(
                 (str(home / "bin" / "nanobot"), *start, "--workspace", "{folder}/workspace"),
                 seconds=90,
@@ -54,6 +57,7 @@ class NanobotTarget:
                 isolated=True,
                 warm_up=60,
             ),
+            filling=_FILLING,
             summary="Create a compact replacement checkpoint for this session",
             writes=ToolCall("write_file", '{"path": "{name}", "content": "{content}"}'),
             reads=ToolCall("read_file", '{"path": "{name}"}'),
