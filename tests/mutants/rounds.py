@@ -41,6 +41,13 @@ _AREAS: Final[Mapping[str, tuple[str, ...]]] = {
     "writing": ("HISTORY", "SLUG", "DURABLE", "COMPRESS"),
 }
 """Where a mutant of a module is likely to show."""
+_MIGRATING: Final = frozenset({"adopt", "legacy", "migrate", "schema"})
+_UNDER: Final[Mapping[str, frozenset[str]]] = {
+    "other": frozenset(_AREAS) - _MIGRATING - {"borders"},
+    "in place": frozenset({"environment", "keep", "lineage", "resolve", "slugs", "store", "writing"}),
+    "least": frozenset({"derivation", "echo", "environment", "resolve"}),
+}
+"""Which modules have anything to do with the options of a set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +102,16 @@ def quick(mutant: Mutant, reach: Reach) -> Iterator[Round]:
 
 
 def promising(mutant: Mutant, reach: Reach) -> Iterator[Round]:
-    """The rounds that may show a mutant, the quick ones first; under other options, with restarts and of random requests what is likely to."""
+    """The rounds that may show a mutant, the quick ones first."""
     yield from quick(mutant, reach)
+    yield from slow(mutant, reach)
+
+
+def slow(mutant: Mutant, reach: Reach) -> Iterator[Round]:
+    """What is likely to show it under other options, with restarts and by random requests."""
     calm = _reached(_SPOKEN, mutant, reach)
-    yield _round(DEFAULT, sorted(calm, key=lambda one: one.length)[_OTHERS:])
     for whole in WHOLE[1 : len(OPTIONS)]:
-        if reach.gets_to(whole, mutant):
+        if mutant.module in _UNDER[whole.options] and reach.gets_to(whole, mutant):
             spoken = [one for one in _first(_SPOKEN, mutant) if not calm or _likely(one, mutant)]
             yield _round(whole.options, [*spoken, *_ALWAYS])
     for entries in (_DISTURBING, _RANDOM):
