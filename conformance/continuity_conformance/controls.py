@@ -11,9 +11,10 @@ from continuity_conformance.credentials import standing_fields
 from continuity_conformance.errors import ContinuityError, KitError
 from continuity_conformance.failure import Unmet, Untested
 from continuity_conformance.legacy import OldRow, old_database
+from continuity_conformance.processes import StartedProcess
 from continuity_conformance.profile import Filling
 from continuity_conformance.restarts import SharedRestarts
-from continuity_conformance.servers import Server, StartedProcess
+from continuity_conformance.servers import Server
 from continuity_conformance.site import PACKED, RELEASED, ApiControl, Control, Site, how
 from continuity_conformance.transport import AnyTransport
 
