@@ -219,6 +219,9 @@ async def killed_under_load(dialogue: Dialogue) -> None:
     sessions = [Talker(dialogue, "chat", {"session": f"$id-{k}"}, f"$id-{k}") for k in range(_TALKERS)]
     slugs = [Talker(dialogue, "respond", {"conversation": f"$slug-{k}"}, f"$s-{k}") for k in range(_TALKERS)]
     talkers = [*sessions, *(slugs if dialogue.stage.target.takes_slugs else [])]
+    await asyncio.gather(
+        *(talker.turn() for talker in talkers)
+    )  # a slug that has to be made first is there before the first kill
     await kill_under_load(dialogue, talkers, _KILLS)
     await asyncio.gather(*(talker.check() for talker in talkers))
     await asyncio.gather(*(talker.check() for talker in talkers))
