@@ -14,9 +14,10 @@ from continuity_conformance.stage import Exchange
 from continuity_conformance.transport import dig
 
 _THEIR_OWN: Final = re.compile(
-    r'"(id|tool_call_id|session_id)": "[^"]*"|continuity-[0-9a-f]{12}-[\w-]+|(?<![0-9a-f])\d+(\.\d+)?(?![0-9a-f])'
+    r'"(id|tool_call_id|session_id)": "[^"]*"|continuity-[0-9a-f]{12}-[\w-]+|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}'
+    r"|(?<![0-9a-f])\d+(\.\d+)?(?![0-9a-f])"
 )
-"""What two conversations may differ in: the ids of tool calls and sessions, names of ours, and numbers, such as those of the model's calls and times."""
+"""What two conversations may differ in: ids of tool calls and sessions, also in a prompt, names of ours, and numbers, such as those of the model's calls and times."""
 _FIRST: Final = "red"
 _LAST: Final = "the last turn"
 Turn = Mapping[str, object]

@@ -21,6 +21,7 @@ _IN_WORDS = (
         "Play it alone: the run says where it saved it",
     ),
     (re.compile(r"CACHE/targets/[^/\s]+/bin/"), ""),
+    (re.compile(r"\bhost=[\w.-]+ \| os=[^|]+\|"), "host=… | os=… |"),
     (re.compile(r" — install from https?://[\w./-]+"), ""),
 )
 """Files that are not published, and hosts that a target speaks of."""
