@@ -37,12 +37,15 @@ def _spin() -> None:
 
 
 def verdicts() -> tuple[dict[str, str], float]:
-    """Every requirement's verdict in one run, and how long the run took."""
+    """Every requirement's verdict in one run, and how long the run took. Tells why something failed."""
     command = [str(Path(sys.executable).with_name("continuity")), "check", "--report"]
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([*command, folder], check=False, stdout=subprocess.DEVNULL)
         run = json.loads((Path(folder) / "results.json").read_text(encoding="utf-8"))
+    for each in run["requirements"]:
+        if each["verdict"] in {"fail", "error"}:
+            print(f"{each['id']} {each['verdict']}: {each['reason'] or each['failure']}")
     return {each["id"]: each["verdict"] for each in run["requirements"]}, time.monotonic() - started
 
 
