@@ -14,7 +14,7 @@ from catalogue import RULES, STORE, Mutant, mutants
 from hunt import HANGS, STILLBORN, UNTESTED, Fate
 
 _REFERENCE: Final = Path(__file__).parents[2] / "docs" / "reference"
-FATES: Final = _REFERENCE / "mutants.json"
+FATES: Final = Path(__file__).with_name("fates.json")
 PAGE: Final = _REFERENCE / "mutants.md"
 WORDS: Final = Path(__file__).with_name("words.yaml")
 _HEAD: Final = """\
