@@ -65,7 +65,7 @@ def _order(folder: Path) -> tuple[str, list[int]]:
 
 @cache
 def requirements(folder: Path) -> dict[str, dict[str, Any]]:
-    results = json.loads(cleaned((folder / "results.json").read_text(encoding="utf-8")))
+    results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
     return {each["id"]: each for each in results["requirements"]}
 
 
