@@ -160,17 +160,17 @@ class Interventions:
         """Start on an old database, kill so many times the time of a start after it was touched, start again."""
         self._must_have("legacy")
         does = f"an old database with {len(rows)} rows, a start that is killed in its middle, another start"
-        how = f"SIGKILL when {starts:g} of the time of a start had passed since it touched the database"
-        self._notes.intervention("", does, how)
+        killed = f"SIGKILL when {starts:g} of the time of a start had passed since it touched the database"
+        self._notes.intervention("", does, killed)
         with _not_starting_is_a_finding("start again"):
             await self._stage.server.begin_and_kill(old_database([self.old_row(row) for row in rows]), starts)
 
     async def _evict(self, step: Step) -> str:
         response = self._names.text(step.params["response"], "response")
         by_pressure = step.params.get("by") == "pressure"
-        how = await (self._press() if by_pressure else self._stage.controls.evict(response, self._key(step)))
+        told = await (self._press() if by_pressure else self._stage.controls.evict(response, self._key(step)))
         self._evicted.append(response)
-        return how
+        return told
 
     async def _press(self) -> str:
         """Store more responses than the target's cache holds; where a control puts some there by itself, only the last ones are said."""
