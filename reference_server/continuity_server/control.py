@@ -10,11 +10,11 @@ from continuity_server.body import expect
 from continuity_server.continuity import Rules
 from continuity_server.echo import Surface
 from continuity_server.errors import Case, Refusal, invalid
+from continuity_server.faults import Fault
 from continuity_server.lineage import COMPRESSION, FORK, Session
 from continuity_server.records import HistoryWrite, Write
 from continuity_server.request import PRINCIPAL, SETTINGS, answer, json_body
 from continuity_server.settings import is_loopback
-from continuity_server.store import Fault
 
 JSON = dict[str, Any]
 
@@ -62,11 +62,9 @@ class Control:
             fault = Fault(_text(body, "what"))
         except ValueError:
             raise invalid("what is read, write or lineage.", "what") from None
-        if _given(body, "on", bool):
-            self._agent.store.faults.add(fault)
-        else:
-            self._agent.store.faults.discard(fault)
-        return {"what": fault.value, "on": fault in self._agent.store.faults}
+        on = bool(_given(body, "on", bool))
+        self._agent.store.faults.set(fault, on=on)
+        return {"what": fault.value, "on": on}
 
     async def _fork(self, principal: str, body: JSON) -> JSON:
         """Copy a session as a child that is no compression (COMPRESS-05)."""
@@ -90,12 +88,12 @@ class Control:
 
     async def _lineage(self, principal: str, body: JSON) -> JSON:
         owner, session = self._session(principal, body)
-        children = self._agent.store.children(owner, session.id)
+        family = self._agent.store.family(owner, session.root)
         return {
             "session_id": session.id,
             "parent_id": session.parent,
             "end_reason": session.end_reason,
-            "children": children,
+            "children": [one.id for one in family if one.parent == session.id],
         }
 
     def _session(self, principal: str, body: JSON) -> tuple[str, Session]:

@@ -9,12 +9,12 @@ import json
 import logging
 import sqlite3
 from collections.abc import Callable, Sequence
-from enum import Enum
 from typing import Any, Final
 
 from continuity_server.adopt import WAITING, adopt, read_data
 from continuity_server.continuity import Rules
 from continuity_server.derivation import Message
+from continuity_server.faults import Faults
 from continuity_server.legacy import shown
 from continuity_server.lineage import Covered, Session
 from continuity_server.migrate import prepare, transaction
@@ -25,14 +25,6 @@ logger = logging.getLogger("continuity.store")
 
 Change = Callable[[sqlite3.Connection], None]
 _LAST: Final = 2**62
-
-
-class Fault(Enum):
-    """What the control API can break: messages, writing, the lineage."""
-
-    READ = "read"
-    WRITE = "write"
-    LINEAGE = "lineage"
 
 
 class StoreUnusableError(Exception):
@@ -54,17 +46,14 @@ class Store:
         self._rules = rules
         self._connection = _opened(path, rules, first_principal)
         self._waiting: list[tuple[Change, asyncio.Future[None]]] = []
-        self.faults: set[Fault] = set()
+        self.faults = Faults(self._connection)
 
     def close(self) -> None:
-        self._flush()
         self._commit()
         self._connection.close()
 
     def adopt(self) -> None:
         """MIGRATE-06: what a writer of the old shape wrote meanwhile is taken over before anybody asks for it."""
-        if self.faults:
-            return
         try:
             if self._connection.execute(WAITING).fetchone():
                 with transaction(self._connection):
@@ -75,7 +64,7 @@ class Store:
     # Reading
 
     def session(self, owner: str, session: str) -> Session | None:
-        rows = self._read(Fault.LINEAGE, "SELECT * FROM sessions WHERE owner=? AND id=?", owner, session)
+        rows = self._read("SELECT * FROM sessions WHERE owner=? AND id=?", owner, session)
         return _session(rows[0]) if rows else None
 
     def sessions(self, owners: Sequence[str], after: str | None, limit: int) -> list[Session]:
@@ -85,22 +74,16 @@ class Store:
             "SELECT * FROM theirs WHERE place<coalesce((SELECT place FROM theirs WHERE id=?2), 1<<62) "
             "ORDER BY place DESC LIMIT ?3"
         )
-        return [_session(row[1:]) for row in self._read(Fault.LINEAGE, query, json.dumps(list(owners)), after, limit)]
+        return [_session(row[1:]) for row in self._read(query, json.dumps(list(owners)), after, limit)]
 
     def owners(self) -> list[str]:
-        return [row[0] for row in self._read(Fault.LINEAGE, "SELECT DISTINCT owner FROM sessions")]
+        return [row[0] for row in self._read("SELECT DISTINCT owner FROM sessions")]
 
     def holder(self, ident: str) -> str | None:
         """Give somebody who has a response or a session of this id."""
         query = "SELECT owner FROM responses WHERE response_id=?1 UNION ALL SELECT owner FROM sessions WHERE id=?1"
-        rows = self._read(Fault.LINEAGE, query, ident)
+        rows = self._read(query, ident)
         return rows[0][0] if rows else None
-
-    def children(self, owner: str, session: str) -> list[str]:
-        rows = self._read(
-            Fault.LINEAGE, "SELECT id FROM sessions WHERE owner=? AND parent=? ORDER BY rowid", owner, session
-        )
-        return [row[0] for row in rows]
 
     def family(self, owner: str, root: str) -> list[Session]:
         """Give a chain, the oldest first, and whatever was forked or branched from it."""
@@ -108,19 +91,19 @@ class Store:
             "SELECT * FROM sessions WHERE owner=?1 AND (root=?2 OR parent IN "
             "(SELECT id FROM sessions WHERE owner=?1 AND root=?2)) ORDER BY rowid"
         )
-        return [_session(row) for row in self._read(Fault.LINEAGE, query, owner, root)]
+        return [_session(row) for row in self._read(query, owner, root)]
 
     def messages(self, owner: str, line: str, epoch: int, *, after: int = 0, upto: int = _LAST) -> list[Message]:
         query = "SELECT data FROM messages WHERE owner=? AND session=? AND epoch=? AND seq>? AND seq<=? ORDER BY seq"
-        return [json.loads(row[0]) for row in self._read(Fault.READ, query, owner, line, epoch, after, upto)]
+        return [json.loads(row[0]) for row in self._read(query, owner, line, epoch, after, upto)]
 
     def last_message(self, owner: str, line: str, epoch: int) -> int:
         query = "SELECT coalesce(max(seq), 0) FROM messages WHERE owner=? AND session=? AND epoch=?"
-        return int(self._read(Fault.LINEAGE, query, owner, line, epoch)[0][0])
+        return int(self._read(query, owner, line, epoch)[0][0])
 
     def response(self, owner: str, response: str) -> StoredResponse | None:
         query = "SELECT response_id, data, session, epoch, upto FROM responses WHERE owner=? AND response_id=?"
-        rows = self._read(Fault.READ, query, owner, response)
+        rows = self._read(query, owner, response)
         return _response(rows[0]) if rows else None
 
     def slug(self, owner: str, name: str) -> Slug | None:
@@ -130,22 +113,20 @@ class Store:
             "FROM conversations c LEFT JOIN responses r ON r.owner=c.owner AND r.response_id=c.response_id "
             "WHERE c.owner=? AND c.name=?"
         )
-        rows = self._read(Fault.LINEAGE, query, owner, name)
+        rows = self._read(query, owner, name)
         return Slug(rows[0][0] or None, bool(rows[0][1]), bool(rows[0][2])) if rows else None
 
     def slug_of(self, owner: str, root: str) -> str | None:
         """Give the slug of a chain."""
         query = "SELECT name FROM conversations c JOIN sessions s ON s.owner=c.owner AND s.id=c.session WHERE c.owner=? AND s.root=?"
-        rows = self._read(Fault.LINEAGE, query, owner, root)
+        rows = self._read(query, owner, root)
         return rows[0][0] if rows else None
 
     def replay(self, owner: str, scope: str, key: str) -> Replay | None:
-        rows = self._read(Fault.READ, "SELECT * FROM replays WHERE owner=? AND scope=? AND key=?", owner, scope, key)
+        rows = self._read("SELECT * FROM replays WHERE owner=? AND scope=? AND key=?", owner, scope, key)
         return _replay(rows[0]) if rows else None
 
-    def _read(self, fault: Fault, query: str, *values: object) -> list[Any]:
-        if fault in self.faults:
-            raise StoreUnreadableError
+    def _read(self, query: str, *values: object) -> list[Any]:
         try:
             return self._connection.execute(query, values).fetchall()
         except sqlite3.Error as error:
@@ -155,8 +136,6 @@ class Store:
 
     def check_writable(self) -> None:
         """Ask before the model is called: what cannot be stored is better refused than run."""
-        if Fault.WRITE in self.faults:
-            raise StoreUnwritableError
         if self._connection.in_transaction:
             return
         try:
@@ -178,9 +157,7 @@ class Store:
         await self._change(lambda connection: run_all(connection, statements))
 
     async def _change(self, change: Change) -> None:
-        """DURABLE-02: returns when the change is on disk. All changes of one round of the loop share one commit."""
-        if Fault.WRITE in self.faults:
-            raise StoreUnwritableError
+        """DURABLE-02: returns when the change is on disk. All changes of one round of the loop share one commit, or fail together."""
         loop = asyncio.get_running_loop()
         done: asyncio.Future[None] = loop.create_future()
         if not self._waiting:
@@ -190,36 +167,24 @@ class Store:
 
     def _flush(self) -> None:
         batch, self._waiting = self._waiting, []
-        if not batch:
-            return
         try:
             if not self._connection.in_transaction:
                 self._connection.execute("BEGIN IMMEDIATE")
-            failed = [self._attempt(change) for change, _ in batch]
+            for change, _ in batch:
+                change(self._connection)
             if self._rules.commits_at_once():
                 self._commit()
+            failed = False
         except sqlite3.Error:
-            failed = [True] * len(batch)
+            failed = True
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
-        for (_, done), bad in zip(batch, failed, strict=True):
-            _settle(done, failed=bad)
+        for _, done in batch:
+            _settle(done, failed=failed)
 
     def _commit(self) -> None:
         if self._connection.in_transaction:
             self._connection.execute("COMMIT")
-
-    def _attempt(self, change: Change) -> bool:
-        """One change of a batch; a failing one takes no other with it. Says whether it failed."""
-        self._connection.execute("SAVEPOINT change")
-        try:
-            change(self._connection)
-        except sqlite3.Error:
-            self._connection.execute("ROLLBACK TO change")
-            return True
-        finally:
-            self._connection.execute("RELEASE change")
-        return False
 
 
 def _opened(path: str, rules: Rules, first_principal: str) -> sqlite3.Connection:

@@ -36,9 +36,9 @@ _AREAS: Final[Mapping[str, tuple[str, ...]]] = {
     "resolve": ("SLUG", "ECHO", "COMPRESS", "HISTORY", "DERIVE", "ISOLATE", "MIGRATE"),
     "schema": ("DELETE", "MIGRATE", "ISOLATE"),
     "slugs": ("SLUG",),
-    "store": ("HISTORY", "SLUG", "DURABLE", "DELETE", "MIGRATE"),
+    "store": ("HISTORY", "SLUG", "DURABLE", "DELETE", "MIGRATE", "ISOLATE", "DERIVE", "COMPRESS"),
     "streams": ("STREAM",),
-    "writing": ("HISTORY", "SLUG", "DURABLE", "COMPRESS"),
+    "writing": ("HISTORY", "SLUG", "DURABLE", "COMPRESS", "ISOLATE", "DERIVE", "MIGRATE"),
 }
 """Where a mutant of a module is likely to show."""
 _MIGRATING: Final = frozenset({"adopt", "legacy", "migrate", "schema"})
