@@ -27,6 +27,7 @@ _NEEDED_AS: Final[Mapping[str, frozenset[str]]] = {
 _FAULTS: Final[Mapping[str, tuple[str, ...]]] = {
     "reads": ("read",),
     "writes": ("write",),
+    "lineage": ("lineage",),
     "all": ("read", "write", "lineage"),
 }
 
