@@ -165,7 +165,7 @@ async def openai_client_rotation(dialogue: Dialogue) -> None:
     await dialogue.do("chat", expected, session="$tip", say="white")
 
 
-@disturbing("legacy")
+@disturbing("legacy", "evict")
 @check
 async def old_writer(dialogue: Dialogue) -> None:
     """MIGRATE-06: what a server of before writes into the new database is taken like an old row."""
@@ -197,7 +197,7 @@ async def old_writer(dialogue: Dialogue) -> None:
     await dialogue.do("chat", {"session": "$s1", "sees": ["red", "blue", "black"]}, session="$s1", say="black")
     said = ["pink", "grey", "gold"]
     await dialogue.do("respond", {"session": "$s3", "sees": said}, conversation="$kept", say="gold")
-    await dialogue.do("delete", response="$ours")
+    await dialogue.interventions.do(made_step("evict", {"response": "$ours"}))
     await dialogue.do("respond", {"session": "$s3", "sees": [*said, "brown"]}, conversation="$kept", say="brown")
 
 
