@@ -165,26 +165,40 @@ async def openai_client_rotation(dialogue: Dialogue) -> None:
     await dialogue.do("chat", expected, session="$tip", say="white")
 
 
-@disturbing("legacy")
+@disturbing("legacy", "evict")
 @check
 async def old_writer(dialogue: Dialogue) -> None:
     """MIGRATE-06: what a server of before writes into the new database is taken like an old row."""
     await dialogue.interventions.do(
-        made_step("legacy", {"rows": [{"conversation": "$old", "response": "$r1", "session": "$s1", "turns": ["red"]}]})
+        made_step(
+            "legacy",
+            {
+                "rows": [
+                    {"conversation": "$old", "response": "$r1", "session": "$s1", "turns": ["red"]},
+                    {"conversation": "$kept", "response": "$r3", "session": "$s3", "turns": ["pink"]},
+                ]
+            },
+        )
     )
     await dialogue.do("respond", {"session": "$s1", "sees": ["red", "blue"]}, conversation="$old", say="blue")
+    await dialogue.do("respond", {"session": "$s3", "response": "$ours"}, conversation="$kept", say="grey")
     row = dialogue.interventions.old_row(
         {"conversation": "$new", "response": "$r2", "session": "$s2", "turns": ["green"]}
     )
     moved = dialogue.interventions.old_row({"conversation": "$old", "response": "$r2"})
+    named = dialogue.interventions.old_row({"conversation": "$kept", "response": "$ours"})
     dialogue.notes.intervention(
         "", "an old writer adds a row to the new database", "in the statements of the old schema"
     )
     with database_errors_are_findings():
-        await asyncio.to_thread(write_to, dialogue.stage.server.database, [row, moved])
+        await asyncio.to_thread(write_to, dialogue.stage.server.database, [row, moved, named])
     await dialogue.do("respond", {"session": "$s2", "sees": ["green", "white"]}, conversation="$new", say="white")
     await dialogue.do("get", {"body": {"id": "$r2"}}, response="$r2")
     await dialogue.do("chat", {"session": "$s1", "sees": ["red", "blue", "black"]}, session="$s1", say="black")
+    said = ["pink", "grey", "gold"]
+    await dialogue.do("respond", {"session": "$s3", "sees": said}, conversation="$kept", say="gold")
+    await dialogue.interventions.do(made_step("evict", {"response": "$ours"}))
+    await dialogue.do("respond", {"session": "$s3", "sees": [*said, "brown"]}, conversation="$kept", say="brown")
 
 
 @disturbing("legacy", "kill")

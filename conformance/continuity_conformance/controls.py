@@ -9,7 +9,7 @@ from typing import Final
 
 from continuity_conformance.credentials import standing_fields
 from continuity_conformance.errors import ContinuityError, KitError
-from continuity_conformance.failure import Unmet, Untested
+from continuity_conformance.failure import Inapplicable, Unmet, Untested
 from continuity_conformance.legacy import OldRow, old_database
 from continuity_conformance.processes import StartedProcess
 from continuity_conformance.profile import Filling
@@ -27,6 +27,7 @@ _NEEDED_AS: Final[Mapping[str, frozenset[str]]] = {
 _FAULTS: Final[Mapping[str, tuple[str, ...]]] = {
     "reads": ("read",),
     "writes": ("write",),
+    "lineage": ("lineage",),
     "all": ("read", "write", "lineage"),
 }
 
@@ -126,7 +127,7 @@ class Controls:
             await control(site, params)
         except Untested as trouble:
             raise Untested(f"the control {name} did not work: {trouble}") from None
-        except (ContinuityError, Unmet):
+        except (ContinuityError, Unmet, Inapplicable):
             raise
         except Exception as trouble:  # noqa: BLE001 - a plugin's own fault says nothing about the contract
             raise Untested(f"the control {name} did not work: {type(trouble).__name__}: {trouble}") from None

@@ -1,7 +1,8 @@
 """The probe model: an OpenAI-compatible model that answers with marks and keeps a log of every call.
 
 The target is configured to use it as its provider, so what the model saw is a fact on the wire. It holds an answer until it is released,
-fails, calls a tool or answers a summarising call, as a scenario says. It knows nothing of targets or requirements.
+fails, calls a tool or answers a summarising call, as a scenario says; like any model it refuses messages of a role that there is not. It knows nothing
+of targets or requirements.
 """
 
 import asyncio
@@ -21,6 +22,7 @@ from continuity_conformance.marks import answer_text, content_text, marks_in, ne
 MODEL: Final = "probe"
 SUMMARY: Final = "summar"
 _HELD_AT_MOST: Final = 600.0
+_ROLES: Final = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,16 +163,12 @@ class Probe:
     async def _complete(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
         call = self.record(body.get("messages") or [])
+        if strange := [message for message in call.messages if message.get("role") not in _ROLES]:
+            return _refused(f"There is no role {strange[0].get('role')!r}.", "invalid_request_error", 400)
         reply = await self.reply(call)
         streams = bool(body.get("stream"))
         if reply.failed or reply.limited or (reply.breaks_off and not streams):
-            error = {
-                "message": "The probe model fails in this turn.",
-                "type": "server_error",
-                "param": None,
-                "code": None,
-            }
-            return web.json_response({"error": error}, status=429 if reply.limited else 500)
+            return _refused("The probe model fails in this turn.", "server_error", 429 if reply.limited else 500)
         if not streams:
             return web.json_response(reply.completion())
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
@@ -212,6 +210,11 @@ class Probe:
     async def _take_release(self, request: web.Request) -> web.Response:
         await self.release(request.match_info["mark"])
         return web.json_response({})
+
+
+def _refused(message: str, kind: str, status: int) -> web.Response:
+    error = {"message": message, "type": kind, "param": None, "code": None}
+    return web.json_response({"error": error}, status=status)
 
 
 @dataclass(frozen=True, slots=True)

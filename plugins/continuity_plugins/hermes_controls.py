@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-from continuity_conformance.plugin import Control, Site, Untested
+from continuity_conformance.plugin import Control, Inapplicable, Site, Untested
 
 _RESPONSES: Final = "home/response_store.db"
 _STATE: Final = "home/state.db"
@@ -52,8 +52,16 @@ async def link(site: Site, params: Mapping[str, object]) -> None:
 
 async def fault(site: Site, params: Mapping[str, object]) -> None:
     """The store fails where it is touched: its messages become a view that cannot be computed, or refuse every new row."""
-    if params["what"] != "lineage":  # that stands in the rows that cannot be read
-        await asyncio.to_thread(_fault, site.file(_STATE), str(params["what"]), on=bool(params["on"]))
+    what, on = str(params["what"]), bool(params["on"])
+    if what != "lineage":
+        await asyncio.to_thread(_fault, site.file(_STATE), what, on=on)
+    elif on and not await asyncio.to_thread(_is_unreadable, site.file(_STATE)):
+        raise Inapplicable("the lineage stands in the rows of the store: it cannot be read, or it can, with them")
+
+
+def _is_unreadable(file: Path) -> bool:
+    with closing(sqlite3.connect(file, timeout=_WAIT)) as database:
+        return database.execute("SELECT 1 FROM sqlite_master WHERE name = ?", [_BEHIND]).fetchone() is not None
 
 
 def _fault(file: Path, what: str, *, on: bool) -> None:

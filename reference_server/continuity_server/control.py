@@ -73,7 +73,7 @@ class Control:
         ident = self._rules.minted("sess_")
         line = self._rules.line(ident, Surface.CHAT)
         copy = HistoryWrite(ident, ident, line, tuple(stored), parent=session.id, kind=FORK)
-        await self._agent.store.commit(Write(owner, copy, ended=self._agent.keeper.ended(session.id, FORK)))
+        await self._agent.store.commit(Write(owner, copy, ended=self._agent.keeper.ended(session.id, kind=FORK)))
         return {"session_id": ident}
 
     async def _link(self, principal: str, body: JSON) -> JSON:

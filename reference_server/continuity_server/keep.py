@@ -53,7 +53,7 @@ class Keeper:
         replay = Replay(owner, scope, ask.idempotency_key, ask.fingerprint, write.history.root, header, body)
         return replace(write, replay=replay)
 
-    def ended(self, parent: str, kind: str) -> Ended | None:
+    def ended(self, parent: str, *, kind: str) -> Ended | None:
         """COMPRESS-05, -10: what a child of this kind means for its parent."""
         return Ended(parent, self._rules.end_reason(kind)) if self._rules.is_successor(kind) else None
 
@@ -96,7 +96,7 @@ class Keeper:
         return replace(write, history=history, response=response, slug=unkept)
 
     def _branch_end(self, history: HistoryWrite) -> Ended | None:
-        return self.ended(history.parent, history.kind) if history.parent is not None else None
+        return self.ended(history.parent, kind=history.kind) if history.parent is not None else None
 
     def _compressed(self, ask: Ask, place: Place, write: Write, compression: Compression) -> Write:
         """COMPRESS-10, -14, -15: a child of the same principal and slug (rotate), or the same session with a new history (in-place)."""
@@ -115,7 +115,7 @@ class Keeper:
         if not rotates:
             return replace(write, history=history)
         owner = rules.child_owner(write.owner)
-        return replace(write, owner=owner, history=history, ended=self.ended(place.tip, COMPRESSION))
+        return replace(write, owner=owner, history=history, ended=self.ended(place.tip, kind=COMPRESSION))
 
     def _history(self, ask: Ask, place: Place, view: View, made: Made) -> HistoryWrite:
         line = self._rules.line(place.tip, ask.surface)

@@ -131,7 +131,7 @@ class Lineage:
 
     def compacted(self, before: Sequence[Message], summary: str, turn: Sequence[Message]) -> Messages:
         """COMPRESS-02, -09: the system prompts, the summary instead of the earlier turns, and the newest turn."""
-        return [*(message for message in before if is_system(message)), self.summary_message(summary), *turn]
+        return _with_summary(before, self.summary_message(summary), turn)
 
     def without_covered(
         self, body: Sequence[Message], stored: Sequence[Message], covered: Covered | None
@@ -143,8 +143,13 @@ class Lineage:
             return None
         if Covered().and_also(self.user_texts(body)[: covered.count]) != covered:
             return None
-        prompts = (message for message in body[: users[covered.count]] if is_system(message))
-        return [*prompts, summary, *body[users[covered.count] :]]
+        rest = users[covered.count]
+        return _with_summary(body[:rest], summary, body[rest:])
 
     def user_texts(self, messages: Sequence[Message]) -> list[str]:
         return [json.dumps(message.get("content")) for message in messages if message["role"] == "user"]
+
+
+def _with_summary(before: Sequence[Message], summary: Message, rest: Sequence[Message]) -> Messages:
+    """Of what was before the summary only the system prompts are left."""
+    return [*(message for message in before if is_system(message)), summary, *rest]

@@ -1,4 +1,4 @@
-"""The probe model in the middle of a stream: it breaks off, or pauses until it is released."""
+"""The probe model in the middle of a stream: it breaks off, or pauses until it is released. And what no model takes."""
 
 import asyncio
 
@@ -42,3 +42,16 @@ def test_a_model_that_pauses_sends_its_first_piece_and_the_rest_when_it_is_relea
 
     assert [type(event) for event in paused] == [type(event) for event in whole]
     assert paused[-1] == "[DONE]"
+
+
+def test_a_message_of_a_role_that_there_is_not_is_refused():
+    async def ask(role: str) -> int:
+        body = {"messages": [{"role": role, "content": "Hello"}]}
+        async with (
+            listening(Probe()) as url,
+            aiohttp.ClientSession() as client,
+            client.post(f"{url}/chat/completions", json=body) as answer,
+        ):
+            return answer.status
+
+    assert [asyncio.run(ask(role)) for role in ("system", "user", "narrator")] == [200, 200, 400]
