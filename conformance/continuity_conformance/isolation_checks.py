@@ -41,11 +41,14 @@ async def every_operation_wants_a_key(dialogue: Dialogue) -> None:
     profile = dialogue.stage.target.profile
     credentials = _wrong_credentials(profile.key_field, _key(dialogue))
     await _belongings(dialogue)
-    for number, operation in enumerate(await _operations(dialogue)):
+    operations = await _operations(dialogue)
+    for number, operation in enumerate(operations):
         for who, wrong in enumerate(credentials):
             expected = {**_REFUSED, "like": f"$refusal-{number}-{who}"}
             for request in operation.requests(wrong, profile.token):
                 await dialogue.do("request", expected, **request)
+    for request in itertools.chain.from_iterable(operation.without_token() for operation in operations):
+        await dialogue.do("request", {"status": 404}, **request)
     for principal, stream in itertools.product(("nobody", "stranger"), (False, True)):
         turn = {"as": principal, "session": "$hers", "say": f"{principal} {stream}", "stream": stream}
         await dialogue.do("chat", _REFUSED, **turn)
