@@ -22,6 +22,8 @@ from continuity_conformance.transport import Request, dig
 
 _REFUSED: Final[Mapping[str, object]] = {"status": 401, "headers": {"$HEADER": "absent"}, "hides": ["secret"]}
 _FORBIDDEN: Final[Mapping[str, object]] = {"status": 403, "headers": {"$HEADER": "absent"}}
+_KEYLESS: Final = (("GET", "/health"), ("OPTIONS", "/v1/chat/completions"))
+_NOT_THERE: Final = frozenset({0, 401, 404})
 _ANSWERED: Final[Mapping[str, object]] = {"status": ["2xx", "4xx"]}
 _IDS: Final = 1000
 _BITS: Final = 120.0
@@ -39,16 +41,29 @@ async def every_operation_wants_a_key(dialogue: Dialogue) -> None:
     profile = dialogue.stage.target.profile
     credentials = _wrong_credentials(profile.key_field, _key(dialogue))
     await _belongings(dialogue)
-    for number, operation in enumerate(await _operations(dialogue)):
+    operations = await _operations(dialogue)
+    for number, operation in enumerate(operations):
         for who, wrong in enumerate(credentials):
             expected = {**_REFUSED, "like": f"$refusal-{number}-{who}"}
             for request in operation.requests(wrong, profile.token):
                 await dialogue.do("request", expected, **request)
+    for request in itertools.chain.from_iterable(operation.without_token() for operation in operations):
+        await dialogue.do("request", {"status": 404}, **request)
     for principal, stream in itertools.product(("nobody", "stranger"), (False, True)):
         turn = {"as": principal, "session": "$hers", "say": f"{principal} {stream}", "stream": stream}
         await dialogue.do("chat", _REFUSED, **turn)
     await dialogue.do("chat", {"session": "$hers", "sees": ["secret", "mine"]}, session="$hers", say="mine")
     await _still_there(dialogue)
+    await _others_want_none(dialogue)
+
+
+async def _others_want_none(dialogue: Dialogue) -> None:
+    """/health and OPTIONS, where they are there, answer whoever has no key as they answer anybody."""
+    for method, path in _KEYLESS:
+        status = (await dialogue.do("request", {"status": "any"}, method=method, path=path)).answer.status
+        if status not in _NOT_THERE:
+            expected = {"status": status, "hides": ["secret"]}
+            await dialogue.do("request", expected, method=method, path=path, **{"as": "nobody"})
 
 
 async def _belongings(dialogue: Dialogue) -> None:
@@ -86,9 +101,10 @@ def _key(dialogue: Dialogue) -> str:
 
 
 def _wrong_credentials(field: KeyField, key: str) -> Sequence[Mapping[str, str]]:
-    """No key at all, an unknown one, and what is nearly the right one."""
+    """No key at all, an unknown one, and what is nearly the right one, also one that is no UTF-8."""
     name, right = field.filled(key)
-    near = {field.filled(near)[1] for near in (WRONG_KEY, key[:-1], f"{key}x", key.swapcase(), "")} - {right}
+    nearly = (WRONG_KEY, key[:-1], f"{key}x", f"{key}\udcff", key.swapcase(), "")
+    near = {field.filled(one)[1] for one in nearly} - {right}
     return [{}, *({name: said.strip()} for said in [*sorted(near), f"Basic {key}"])]
 
 

@@ -11,6 +11,7 @@ _METHODS: Final = frozenset({"get", "post", "put", "patch", "delete"})
 _NEEDS: Final[Mapping[str, str]] = {"/v1/responses": "responses", "/v1/sessions": "sessions"}
 _OPTIONAL: Final = frozenset({"/v1/models", "/v1/capabilities"})
 _CONTROLS: Final = "/conformance/v1/"
+_CONTROL_FIELD: Final = "X-Conformance-Token"
 _UNREADABLE: Final = {"messages": 5, "input": 5}
 _FILLED: Final[Sequence[Mapping[str, str]]] = (
     {"{session_id}": "${hers}", "{response_id}": "${response}"},
@@ -32,10 +33,15 @@ class Operation:
 
     def requests(self, credentials: Mapping[str, str], token: str) -> Iterator[dict[str, object]]:
         """Requests in the words of a `request` step, with a body that could be accepted and with one that could not."""
-        headers = {"$HEADER": "${hers}", **({"X-Conformance-Token": token} if self.controls else {}), **credentials}
+        headers = {"$HEADER": "${hers}", **({_CONTROL_FIELD: token} if self.controls else {}), **credentials}
         for path in dict.fromkeys(_path(self.template, filled) for filled in _FILLED):
             for body in self._bodies():
                 yield {"method": self.method, "path": path, "body": body, "headers": headers, "as": "nobody"}
+
+    def without_token(self) -> Iterator[dict[str, object]]:
+        """The same of a control, with a key, and with a wrong token or none."""
+        for headers in ({}, {_CONTROL_FIELD: "wrong"}) if self.controls else ():
+            yield {"method": self.method, "path": self.template, "body": _UNREADABLE, "headers": headers}
 
     def _bodies(self) -> Sequence[object]:
         """Nobody is to break the store of a server that takes a control without a key: controls get no body that says what."""

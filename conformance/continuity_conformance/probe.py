@@ -37,6 +37,8 @@ class Script:
     held: bool = False
     tool: str = ""
     arguments: str = ""
+    beside: str = ""
+    """Another tool, which is called in the same answer."""
 
     @classmethod
     def from_json(cls, data: Mapping[str, object]) -> "Script":
@@ -131,7 +133,7 @@ class Probe:
         if script.held:
             await self._hold(call.newest)
         if script.tool and call.last:
-            return Reply(call, tool=script.tool, arguments=script.arguments)
+            return Reply(call, tool=script.tool, arguments=script.arguments, beside=script.beside)
         text = answer_text(call.newest, call.number)
         return Reply(call, failed=script.fails, limited=script.limited, breaks_off=script.breaks_off, text=text)
 
@@ -219,7 +221,7 @@ def _refused(message: str, kind: str, status: int) -> web.Response:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """One answer of the model: a text, a tool call, or a failure, at once or after the first piece."""
+    """One answer of the model: a text, tool calls, or a failure, at once or after the first piece."""
 
     call: Call
     failed: bool = False
@@ -228,6 +230,7 @@ class Reply:
     text: str = ""
     tool: str = ""
     arguments: str = ""
+    beside: str = ""
 
     def completion(self) -> dict[str, object]:
         choice = {"index": 0, "message": self._message(), "logprobs": None, "finish_reason": self._reason}
@@ -237,7 +240,8 @@ class Reply:
         pieces = [self.text[:5], self.text[5:]] if self.text else []
         deltas: list[dict[str, object]] = [{"role": "assistant", "content": piece} for piece in pieces]
         if self.tool:
-            deltas.append({"role": "assistant", "tool_calls": [{"index": 0, **self._tool_call()}]})
+            numbered = [{"index": index, **call} for index, call in enumerate(self._tool_calls())]
+            deltas.append({"role": "assistant", "tool_calls": numbered})
         chunks = [*((delta, None) for delta in deltas), ({}, self._reason)]
         frames = [
             {
@@ -258,12 +262,16 @@ class Reply:
 
     def _message(self) -> dict[str, object]:
         if self.tool:
-            return {"role": "assistant", "content": None, "tool_calls": [self._tool_call()]}
+            return {"role": "assistant", "content": None, "tool_calls": self._tool_calls()}
         return {"role": "assistant", "content": self.text, "refusal": None}
 
-    def _tool_call(self) -> dict[str, object]:
-        function = {"name": self.tool, "arguments": self.arguments}
-        return {"id": f"call_probe_{self.call.number}", "type": "function", "function": function}
+    def _tool_calls(self) -> list[dict[str, object]]:
+        first = self._tool_call("", self.tool, self.arguments)
+        return [first, self._tool_call("_2", self.beside, "{}")] if self.beside else [first]
+
+    def _tool_call(self, suffix: str, tool: str, arguments: str) -> dict[str, object]:
+        function = {"name": tool, "arguments": arguments}
+        return {"id": f"call_probe_{self.call.number}{suffix}", "type": "function", "function": function}
 
     def _usage(self) -> dict[str, int]:
         prompt = sum(len(content_text(message.get("content"))) for message in self.call.messages) // 4 + 1

@@ -12,6 +12,7 @@ from continuity_conformance.profile import DEFAULT_SESSIONS
 from continuity_conformance.stage import Stage
 from continuity_conformance.transport import Request
 from continuity_spec import Step
+from continuity_spec.steps import calls_client
 
 CLIENT_TOOL: Final = "kit_lookup"
 _TOOLS: Final = [
@@ -39,7 +40,7 @@ def turn_request(stage: Stage, names: Names, step: Step, content: Mapping[str, o
             body[field] = names.fill(params[field], kind, principal)
     if step.verb == "respond":
         body["store"] = params.get("store", True)
-    if params.get("model") == "calls client":
+    if calls_client(params.get("model")):
         body["tools"] = _TOOLS
     session = _session_fields(stage, names, step)
     if stage.target.profile.body and len(session) > 1:

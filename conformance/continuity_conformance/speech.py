@@ -69,14 +69,14 @@ class Speech:
         return text + (_MORE * (more // len(_MORE) + 1))[:more] if more > 0 else text
 
     def messages(self, params: Mapping[str, Any], label: str) -> list[Message]:
-        """The messages of a chat turn: system prompt, the request's own history, the new input."""
+        """The messages of a chat turn: system prompt, the request's own history, the new input, and what comes after it."""
         system: list[Message] = [
             {"role": role, "content": self._system_text(params[role])} for role in _PROMPTS if role in params
         ]
         named = [*params.get("history", []), *(() if "session" in params else self._preceding.get(label, ()))]
         history = [message for past in named for message in self._with_preceding(past, label)]
         new = self._returned(label) if "returns" in params else [self._user(label)]
-        return [*system, *history, *new]
+        return [*system, *history, *new, *params.get("then", [])]
 
     def made_up(self, labels: Sequence[str]) -> tuple[Message, ...]:
         """A history that was never said, with made-up answers."""

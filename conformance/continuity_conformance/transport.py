@@ -26,7 +26,7 @@ _PIECE: Final = 256 * 1024
 _KEPT_AT_MOST: Final = 64 * 1024
 _TIMED_OUT: Final = "no complete answer"
 _FAILED_IN_STREAM: Final = 500
-_CONTROL_CHARACTERS = re.compile(r"[\x00-\x1f\x7f]")
+_UNSENDABLE = re.compile(r"[\x00-\x1f\x7f\udc80-\udcff]")
 USER_AGENT: Final = "session-continuity-conformance/1.0"
 
 
@@ -68,8 +68,8 @@ class Request:
 
     @property
     def needs_raw_socket(self) -> bool:
-        """HTTP clients rightly refuse to send control characters."""
-        return any(_CONTROL_CHARACTERS.search(value) for _, value in self.headers)
+        """HTTP clients rightly refuse to send control characters, and bytes that are no UTF-8 (lone surrogates here)."""
+        return any(_UNSENDABLE.search(value) for _, value in self.headers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,8 +255,14 @@ def _exchange_raw(request: Request, seconds: float, trusted: ssl.SSLContext) -> 
         connection.sendall("\r\n".join([*lines, "", ""]).encode("utf-8", "surrogateescape") + body)
         response = http.client.HTTPResponse(connection, method=request.method)
         response.begin()
-        head = Answer(status=response.status, headers=tuple(response.getheaders()))
+        headers = tuple((name, _as_sent(value)) for name, value in response.getheaders())
+        head = Answer(status=response.status, headers=headers)
         return _decoded(head, response.read(_BODY_AT_MOST), head.content_type == "text/event-stream", "")
+
+
+def _as_sent(value: str) -> str:
+    """A header value as UTF-8, like everywhere else: `http.client` takes bytes for Latin-1."""
+    return value.encode("latin-1").decode("utf-8", "surrogateescape")
 
 
 def _connection(address: SplitResult, seconds: float, trusted: ssl.SSLContext) -> socket.socket:

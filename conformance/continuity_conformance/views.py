@@ -74,8 +74,9 @@ def _as_role(item: Sighting, natural: str) -> str:
 
 
 def unpaired(messages: Sequence[Mapping[str, object]]) -> list[str]:
-    """Tool calls without a result right after them, and results without a call right before them."""
-    troubles: list[str] = []
+    """Tool calls without a result right after them, results without a call right before them, and calls that come twice."""
+    calls = [call for message in messages for call in _calls(message)]
+    troubles = [f"call {call} twice" for call in dict.fromkeys(calls) if calls.count(call) > 1]
     waiting: list[str] = []
     for message in messages:
         if message.get("role") == "tool":

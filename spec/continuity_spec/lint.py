@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from continuity_spec.expectations import groups, may_refuse, must_accept
 from continuity_spec.names import uses
-from continuity_spec.steps import inferred_needs
+from continuity_spec.steps import calls_client, inferred_needs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -173,10 +173,10 @@ def expects_nothing(requirement: Requirement) -> Iterator[_Finding]:
 def returns_without_call(requirement: Requirement) -> Iterator[_Finding]:
     """Find `returns` that names a turn in which the model called no tool of the client."""
     for scenario in requirement.scenarios:
-        called = {step.params.get("say") for step in scenario.walk() if step.params.get("model") == "calls client"}
+        called = {step.params.get("say") for step in scenario.walk() if calls_client(step.params.get("model"))}
         for step in scenario.walk():
             if "returns" in step.params and step.params["returns"] not in called:
-                what = f'"returns: {step.params["returns"]}" names no turn with "model: calls client"'
+                what = f'"returns: {step.params["returns"]}" names no turn in which the model calls the client'
                 yield step.place, what, 'Name the turn in which the model "calls client".'
 
 

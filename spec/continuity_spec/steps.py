@@ -85,10 +85,15 @@ def _needs(step: Step) -> Iterator[str]:
         yield from _needs_of_turn(step.params)
 
 
+def calls_client(model: object) -> bool:
+    """Tell whether the model calls a tool of the client in a turn, alone or beside one of the target's."""
+    return model == "calls client" or (isinstance(model, dict) and "calls" in model)
+
+
 def _needs_of_turn(params: Mapping[str, object]) -> Iterator[str]:
     if params.get("stream") is True:
         yield "streaming"
     if params.get("compress") is True:
         yield "compression"
-    if params.get("model") == "calls client" or "returns" in params:
+    if calls_client(params.get("model")) or "returns" in params:
         yield "client-tools"

@@ -116,6 +116,7 @@ def test_a_pattern_matches_exactly(pattern, labels, holds):
             ],
             2,
         ),
+        ([{"role": "assistant", "tool_calls": [{"id": "c"}]}, {"role": "tool", "tool_call_id": "c"}] * 2, 1),
     ],
 )
 def test_orphans_of_tool_calls_are_found(messages, troubles):

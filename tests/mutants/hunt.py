@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from catalogue import PACKAGE, Mutant, mutated
-from rounds import OPTIONS, WHOLE, Lines, Round
+from rounds import ONE_PERSON, OPTIONS, WHOLE, Lines, Round
 
 from continuity_conformance.checks import CONCLUDING
 from continuity_conformance.errors import ContinuityError
@@ -139,9 +139,16 @@ def _package(folder: Path, more: str = "") -> Path:
 
 def _profile(folder: Path, options: str, slowed: int = 1) -> Profile:
     """The reference server, with a folder of ours before all others, and less patience than with a stranger."""
-    profile = reference_profile(options=OPTIONS[options])
+    profile = _for_one_person() if options == ONE_PERSON else reference_profile(options=OPTIONS[options])
     assert profile.process is not None
     path = os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])])
     process = replace(profile.process, env={**profile.process.env, "PYTHONPATH": path}, seconds=_START_SECONDS * slowed)
     limits: Limits = replace(profile.limits, turn_seconds=_TURN_SECONDS * slowed, parallel=_AT_ONCE)
     return replace(profile, process=process, limits=limits)
+
+
+def _for_one_person() -> Profile:
+    profile = reference_profile()
+    assert profile.process is not None
+    start = tuple(word for word in profile.process.start if not word.startswith("--key="))
+    return replace(profile, principals={}, process=replace(profile.process, start=start))

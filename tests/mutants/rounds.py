@@ -74,6 +74,8 @@ _RANDOM: Final = [one for one in _CALM if one.area == "CONTRACT"]
 _SPOKEN: Final = [one for one in _CALM if one not in _TOGETHER and one not in _RANDOM]
 _OTHERS: Final = 24
 """So many of the requirements that get to the changed lines by the way: the shortest, from all areas."""
+ONE_PERSON: Final = "one person"
+"""Not options, but a server without keys that only one person can reach."""
 DEFAULT, *OTHERS = OPTIONS
 ALONE: Final = tuple(Round(DEFAULT, (one.id,)) for one in [*_CALM, *_DISTURBING] if one not in _TOGETHER)
 WHOLE: Final = tuple(
@@ -116,6 +118,8 @@ def slow(mutant: Mutant, reach: Reach) -> Iterator[Round]:
             yield _round(whole.options, [*spoken, *_ALWAYS])
     for entries in (_DISTURBING, _RANDOM):
         yield _round(DEFAULT, [one for one in _reached(entries, mutant, reach) if not calm or _likely(one, mutant)])
+    if "ISOLATE-02" in mutant.named:
+        yield Round(ONE_PERSON, ("ECHO-02",))
 
 
 def _reached(entries: Sequence[Requirement], mutant: Mutant, reach: Reach) -> list[Requirement]:
