@@ -90,7 +90,7 @@ class Borders:
 
     def model_takes(self, name: str, value: object) -> bool:
         """CONTRACT-12: a field that only the model reads has OpenAI's type and bounds."""
-        return name not in MODEL_FIELDS or MODEL_FIELDS[name](value)
+        return MODEL_FIELDS[name](value)
 
     def readable(self, message: Message) -> Message:
         """CONTRACT-04: a message of any documented shape is one that the agent can work with."""

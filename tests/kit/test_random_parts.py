@@ -5,6 +5,7 @@ import dataclasses
 import json
 import subprocess
 from types import SimpleNamespace
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
@@ -13,10 +14,12 @@ from continuity_conformance.curl import curl
 from continuity_conformance.evidence import as_evidence
 from continuity_conformance.failure import Unmet, Untested
 from continuity_conformance.fuzz import checks as random_checks
+from continuity_conformance.fuzz.bounds import fields_on_bounds, words_for_numbers
 from continuity_conformance.fuzz.budget import Budget
 from continuity_conformance.fuzz.campaign import Campaign
-from continuity_conformance.fuzz.document import document_of, read_by_model
+from continuity_conformance.fuzz.document import document_of, fields_of, read_by_model
 from continuity_conformance.fuzz.findings import Concern, Finding, Findings, label_of
+from continuity_conformance.fuzz.listing import lists_sessions
 from continuity_conformance.fuzz.malformed import is_object
 from continuity_conformance.fuzz.namespace import Namespace
 from continuity_conformance.fuzz.properties import Properties
@@ -126,6 +129,70 @@ class TestDocument:
     def test_fields_that_only_the_model_reads(self):
         assert {"temperature", "max_tokens"} <= read_by_model("ChatRequest")
         assert not {"messages", "stream", "tools", "model"} & read_by_model("ChatRequest")
+
+
+class TestBounds:
+    def test_values_on_bounds_come_from_the_document(self):
+        tried = list(fields_on_bounds(fields_of("ChatRequest")))
+
+        assert ("n", 1.0) in tried
+        assert ("stop", ["a"] * 4) in tried
+        assert ("metadata", {}) in tried
+        assert ("metadata", {"right": "a", "wrong": 7}) in tried
+        assert ("metadata", {"right": "a", "wrong": "a" * 513}) in tried
+
+    def test_another_bound_makes_another_value(self):
+        bounded = {"type": "object", "additionalProperties": {"type": ["integer", "string"], "maxLength": 2}}
+
+        assert list(fields_on_bounds({"a": bounded})) == [("a", {}), ("a", {"right": "a", "wrong": "aaa"})]
+        assert list(words_for_numbers({"a": {"type": "integer"}, "b": {"type": "string"}})) == [("a", "\xb2")]
+
+
+BEGUN = ["$id", "another's", "$other", *(f"{number} of others" for number in range(150)), "$newest", "newer than ours"]
+NEWEST_FIRST = BEGUN[::-1]
+
+
+def page_of(listed, after, limit):
+    older = listed[listed.index(after) + 1 :]
+    return older[:limit], len(older) > limit
+
+
+def listing(listed=NEWEST_FIRST, page=page_of):
+    """What is said of a target that has begun these sessions, lists them like this, and gives such pages."""
+
+    async def do(verb, expect, **params):
+        query = dict(parse_qsl(urlsplit(params.get("path", "")).query))
+        ids, more = page(listed, query["after"], int(query["limit"])) if query else ([], False)
+        body = {"object": "list", "data": [{"id": each} for each in ids], "has_more": more}
+        return SimpleNamespace(step=made_step(verb, params, expect), answer=Answer(200, body=body))
+
+    dialogue = SimpleNamespace(do=do, names=SimpleNamespace(text=lambda name, _: name))
+    return lists_sessions(dialogue, "$id", "$other")
+
+
+class TestListing:
+    def test_the_newest_first_in_pages_whatever_others_begin_in_between(self):
+        asyncio.run(listing())
+
+    def test_the_oldest_first(self):
+        with pytest.raises(Unmet):
+            asyncio.run(listing(BEGUN))
+
+    @pytest.mark.parametrize(
+        "page",
+        [
+            lambda listed, after, limit: page_of(listed, after, limit + 1),
+            lambda listed, after, limit: (page_of(listed, after, limit)[0], False),
+            lambda listed, _, limit: (listed[:limit], True),
+            lambda listed, after, limit: page_of(["", *listed], after, limit) if limit == 1 else ([], True),
+            lambda listed, after, limit: (page_of(listed, after, limit)[0][::-1], True),
+            lambda listed, after, limit: ([after, *page_of(listed, after, limit - 1)[0]], True),
+        ],
+        ids=["longer", "ends early", "always the first", "empty", "turned round", "with the one before"],
+    )
+    def test_pages_that_are_none(self, page):
+        with pytest.raises(Unmet):
+            asyncio.run(listing(page=page))
 
 
 class TestCommands:

@@ -1,4 +1,4 @@
-"""The campaign: schemathesis plays its examples, its coverage and its fuzzing on each operation, once for all requirements.
+"""The campaign: on each operation our values on bounds are played, and schemathesis' examples, coverage and fuzzing, once for all requirements.
 
 Each answer is judged for every concern at once; the entries of CONTRACT then ask for their own. A check that never saw an operation succeed
 has shown nothing of it, so each operation is first reached with data that must be accepted.
@@ -14,14 +14,24 @@ import schemathesis
 from hypothesis import Phase
 from hypothesis.errors import HypothesisException
 from requests.structures import CaseInsensitiveDict
+from schemathesis.core.parameters import ParameterLocation
+from schemathesis.generation import GenerationMode
 from schemathesis.generation.hypothesis.builder import HypothesisTestConfig, HypothesisTestMode, create_test
-from schemathesis.generation.meta import TestPhase
+from schemathesis.generation.meta import (
+    CaseMetadata,
+    ComponentInfo,
+    GenerationInfo,
+    PhaseInfo,
+    TestPhase,
+    build_phase_data,
+)
 
+from continuity_conformance.fuzz.bounds import fields_on_bounds, words_for_numbers
 from continuity_conformance.fuzz.budget import Budget
-from continuity_conformance.fuzz.document import document_of, statuses
+from continuity_conformance.fuzz.document import document_of, fields_of, statuses
 from continuity_conformance.fuzz.exploring import settings_of
 from continuity_conformance.fuzz.findings import Finding, Findings, Found
-from continuity_conformance.fuzz.judgement import Judgement, Sent
+from continuity_conformance.fuzz.judgement import BODIES, Judgement, Sent, body_validator
 from continuity_conformance.fuzz.namespace import Namespace
 from continuity_conformance.fuzz.wire import Wire
 from continuity_conformance.transport import Request
@@ -119,8 +129,7 @@ class _Player:
     def _openings(self, operations: Mapping[str, Operation]) -> Iterator[tuple[str, Case]]:
         """The readers before the deletions, which come last and take what the first turns have left."""
         profile, session, response = self._wire.target.profile, self._names.fresh(), ""
-        model = profile.model
-        chat = {"model": model, "messages": [{"role": "user", "content": "Hello"}]}
+        chat = self._plain_bodies["createChatCompletion"]
         named = (
             {"body": {**chat, profile.body: session}}
             if profile.body
@@ -128,13 +137,22 @@ class _Player:
         )
         yield "createChatCompletion", self._made(operations["createChatCompletion"], **named)
         if "createResponse" in operations:
-            yield "createResponse", self._made(operations["createResponse"], body={"model": model, "input": "Hello"})
+            plain = self._plain_bodies["createResponse"]
+            yield "createResponse", self._made(operations["createResponse"], body=plain)
             response = str(self._judgement.body_id(self._last))
         ids = {"session_id": session, "response_id": response}
         for name in sorted(operations.keys() - set(_FIRST), key=lambda name: ("delete" in name, name)):
             operation = operations[name]
             needed = {parameter.name for parameter in operation.path_parameters}
             yield name, self._made(operation, path_parameters={name: ids[name] for name in needed})
+
+    @property
+    def _plain_bodies(self) -> dict[str, dict[str, Any]]:
+        model = self._wire.target.profile.model
+        return {
+            "createChatCompletion": {"model": model, "messages": [{"role": "user", "content": "Hello"}]},
+            "createResponse": {"model": model, "input": "Hello"},
+        }
 
     def _naming(self, session: str) -> CaseInsensitiveDict[str]:
         """The session is named by us, so that its id is known where the target tells none."""
@@ -144,20 +162,39 @@ class _Player:
         media = {"media_type": "application/json"} if "body" in parts else {}
         return operation.Case(**parts, **media)
 
-    # Exploring: what schemathesis makes up
+    # Exploring: what lies on bounds, and what schemathesis makes up
 
     def explore(self, operation: Operation) -> None:
-        """Its examples, its coverage and its fuzzing, which makes a failing request smaller."""
+        """Our values on bounds; its examples, its coverage and its fuzzing, which makes a failing request smaller."""
 
         def one(case: Case) -> None:
             self._rename(case)
             # Cases of the coverage are as small as they can be; raising would end the phase.
             self._judge(self._sent(case), raises=case.meta is not None and case.meta.phase.name is TestPhase.FUZZING)
 
+        for case in self._on_bounds(operation):
+            one(case)
         test = create_test(operation=operation, test_func=one, config=self._settings())
         # The findings are kept with their smallest request. What hypothesis says of it (flaky, several) is for tests of functions.
         with contextlib.suppress(Found, BaseExceptionGroup, HypothesisException):
             test()
+
+    def _on_bounds(self, operation: Operation) -> Iterator[Case]:
+        """Plain requests, each with one value that is on a bound of the document or beyond it."""
+        query = operation.get_parameter_set(ParameterLocation.QUERY).schema["properties"]
+        for name, text in words_for_numbers(query):
+            meta = _meta(ParameterLocation.QUERY, f"{name} that is no number", right=False)
+            yield self._made(operation, query={name: text}, _meta=meta)
+        for body, name in self._bodies_on_bounds(operation):
+            right = body_validator(operation).is_valid(body)
+            meta = _meta(ParameterLocation.BODY, f"{name} beyond its bounds", right=right)
+            yield self._made(operation, body=body, _meta=meta)
+
+    def _bodies_on_bounds(self, operation: Operation) -> Iterator[tuple[dict[str, Any], str]]:
+        if operation.label in BODIES:
+            plain = self._plain_bodies[operation.definition.raw["operationId"]]
+            for name, value in fields_on_bounds(fields_of(BODIES[operation.label])):
+                yield {**plain, name: value}, name
 
     def _settings(self) -> HypothesisTestConfig:
         return HypothesisTestConfig(
@@ -205,3 +242,10 @@ class _Player:
         found: Iterable[Finding] = list(self._judgement.findings(sent))
         if self.campaign.findings.add(found) and raises:
             raise Found
+
+
+def _meta(place: ParameterLocation, what: str, *, right: bool) -> CaseMetadata:
+    """What schemathesis would say of a request of ours."""
+    mode = GenerationMode.POSITIVE if right else GenerationMode.NEGATIVE
+    phase = PhaseInfo(TestPhase.EXAMPLES, build_phase_data(TestPhase.EXAMPLES, what))
+    return CaseMetadata(GenerationInfo(0.0, mode), {place: ComponentInfo(mode)}, phase)

@@ -11,6 +11,7 @@ from continuity_conformance.dialogue import Dialogue
 from continuity_conformance.failure import Untested
 from continuity_conformance.fuzz import sequences  # noqa: F401 - it registers its checks
 from continuity_conformance.fuzz.findings import Concern, Finding, tell
+from continuity_conformance.fuzz.listing import lists_sessions
 from continuity_conformance.fuzz.shared import Shared, shared_of
 from continuity_conformance.fuzz.wire import Wire, in_thread
 from continuity_conformance.registry import SHARING, Check, check, seeded
@@ -58,7 +59,10 @@ async def wrong_data_refused(dialogue: Dialogue) -> None:
 
 @of_campaign
 async def answers_as_documented(dialogue: Dialogue) -> None:
-    """CONTRACT-03: every answer is as documented."""
+    """CONTRACT-03: every answer is as documented, and so is the list of sessions."""
+    target = dialogue.stage.target
+    if "sessions" in target.offers and target.profile.documented_sessions:
+        await lists_sessions(dialogue, "$id", "$other")
     await _campaign(dialogue, Concern.DOCUMENTED)
 
 

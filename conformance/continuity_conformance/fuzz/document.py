@@ -46,10 +46,15 @@ def _offered(item: Mapping[str, Any], target: Target) -> dict[str, Any]:
     }
 
 
+def fields_of(name: str) -> dict[str, dict[str, Any]]:
+    """The fields of a request, and what the document says of each."""
+    fields: dict[str, dict[str, Any]] = load_openapi()["components"]["schemas"][name]["properties"]
+    return fields
+
+
 def read_by_model(name: str) -> frozenset[str]:
     """The fields of a request that only the model reads: OpenAI's affair, and not the session's."""
-    properties = load_openapi()["components"]["schemas"][name]["properties"]
-    return frozenset(field for field, schema in properties.items() if schema.get("x-continuity-reader") == "model")
+    return frozenset(field for field, schema in fields_of(name).items() if schema.get("x-continuity-reader") == "model")
 
 
 def statuses(document: Mapping[str, Any], path: str, method: str) -> list[int]:

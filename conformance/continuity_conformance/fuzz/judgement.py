@@ -27,13 +27,15 @@ _BAD_REQUEST: Final = 400
 _METHOD_NOT_ALLOWED: Final = 405
 _ANYWHERE: Final = frozenset({"HEAD", "OPTIONS"})
 """Methods that HTTP itself or CORS gives a meaning to where nobody documents them."""
-_BODIES: Final = {"POST /v1/chat/completions": "ChatRequest", "POST /v1/responses": "ResponseRequest"}
+BODIES: Final = {"POST /v1/chat/completions": "ChatRequest", "POST /v1/responses": "ResponseRequest"}
+"""The operations that take a body, and what the document calls it."""
 _RESULTS: Final = frozenset({"tool", "function_call_output"})
 _SELECTORS: Final = ("conversation", "previous_response_id")
 
 
 @functools.cache
-def _validator(operation: Any) -> jsonschema_rs.Validator:
+def body_validator(operation: Any) -> jsonschema_rs.Validator:
+    """What tells whether a body is as the document says."""
     schema = operation.get_body_for_media_type("application/json").validation_schema
     return jsonschema_rs.validator_for(schema)
 
@@ -115,7 +117,7 @@ class Judgement:
             yield from self._refused(sent, problems)
         elif not (sent.answer.status == _BAD_REQUEST and self._depends_on_history(sent)):
             yield from self._accepted(sent)
-        if sent.answer.accepted and sent.label in _BODIES:
+        if sent.answer.accepted and sent.label in BODIES:
             yield from self._told(sent)
 
     def _refused(self, sent: Sent, problems: list[str]) -> Iterator[Finding]:
@@ -152,10 +154,10 @@ class Judgement:
         """Whether the body would be right without the fields of OpenAI's that only the model reads."""
         body, meta = sent.case.body, sent.case.meta
         elsewhere = [place for place in meta.components if place is not ParameterLocation.BODY]
-        if sent.label not in _BODIES or not isinstance(body, dict) or any(map(meta.is_negative_at, elsewhere)):
+        if sent.label not in BODIES or not isinstance(body, dict) or any(map(meta.is_negative_at, elsewhere)):
             return False
-        own = {name: value for name, value in body.items() if name not in read_by_model(_BODIES[sent.label])}
-        return _validator(sent.case.operation).is_valid(own)
+        own = {name: value for name, value in body.items() if name not in read_by_model(BODIES[sent.label])}
+        return body_validator(sent.case.operation).is_valid(own)
 
     @staticmethod
     def _fails(sent: Sent, check: Any) -> bool:
