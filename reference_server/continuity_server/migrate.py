@@ -39,12 +39,8 @@ def prepare(connection: sqlite3.Connection, rules: Rules, first_principal: str) 
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
     """MIGRATE-07: begun with the write lock, so that what is looked at is still so when it is changed."""
     connection.execute("BEGIN IMMEDIATE")
-    try:
+    with connection:
         yield
-    except BaseException:
-        connection.execute("ROLLBACK")
-        raise
-    connection.execute("COMMIT")
 
 
 def _use_wal(connection: sqlite3.Connection, seconds: float) -> None:
@@ -78,7 +74,8 @@ class _Upgrade:
             logger.info("the database has the old schema: upgrading it")
         for table in self._old:
             connection.execute(f"ALTER TABLE {table} RENAME TO old_{table}")
-        for statement in statements(self._rules.old_writers_owner(self._owner)):
+        named = (self._rules.old_writers_owner(self._owner),)
+        for statement in statements(connection.execute("SELECT quote(?)", named).fetchone()[0]):
             connection.execute(statement)
 
     def _copy(self, connection: sqlite3.Connection) -> None:
