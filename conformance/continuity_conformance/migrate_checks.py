@@ -29,9 +29,12 @@ async def old_writer(dialogue: Dialogue) -> None:
     further = {"conversation": "$old", "response": "$r2", "session": "$s1", "turns": ["red", "grey"]}
     await _old_writer_adds(dialogue, further, {"conversation": "$torn", "response": "$r3", "data": "{"})
     await dialogue.do("respond", {"session": "$s1", "sees": ["red", "grey", "blue"]}, conversation="$old", say="blue")
-    await dialogue.do("respond", {"sees": ["pink", "brown"]}, previous_response_id="$aside", say="brown")
+    beside = {"response": "$beside", "sees": ["pink", "brown"]}
+    await dialogue.do("respond", beside, previous_response_id="$aside", say="brown")
     await _old_writer_adds(dialogue, {"response": "$r4", "session": "$s2", "turns": ["green"]})
     await dialogue.do("get", {"body": {"id": "$r4"}}, response="$r4")
+    later = {"sees": ["pink", "brown", "purple"]}
+    await dialogue.do("respond", later, previous_response_id="$beside", say="purple")
     said = ["red", "grey", "blue", "black"]
     await dialogue.do("chat", {"session": "$s1", "sees": said}, session="$s1", say="black")
     await _old_writer_adds(dialogue, {"conversation": "$old", "response": "$r4"})

@@ -6,9 +6,8 @@ and the others wait and find it done. What a row means is a rule (`legacy.py`).
 
 import logging
 import sqlite3
-import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Final
 
 from continuity_server.adopt import adopt
@@ -18,7 +17,6 @@ from continuity_server.schema import statements
 logger = logging.getLogger("continuity.migrate")
 
 _OLD_COLUMNS: Final = {"conversations": "name, response_id", "responses": "response_id, data, accessed_at"}
-_POLL_SECONDS: Final = 0.01
 Step = Callable[[sqlite3.Connection], None]
 
 
@@ -27,7 +25,7 @@ def prepare(connection: sqlite3.Connection, rules: Rules, first_principal: str) 
     sharing = rules.sharing()
     connection.execute(f"PRAGMA busy_timeout={int(sharing.seconds * 1000)}")
     connection.execute(f"PRAGMA locking_mode={'EXCLUSIVE' if sharing.exclusive else 'NORMAL'}")
-    _use_wal(connection, sharing.seconds)
+    _use_wal(connection)
     connection.execute("PRAGMA synchronous=FULL")
     for steps in rules.transactions(_Upgrade(rules, first_principal).steps()):
         with transaction(connection):
@@ -43,18 +41,10 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
         yield
 
 
-def _use_wal(connection: sqlite3.Connection, seconds: float) -> None:
-    """Change the journal mode; SQLite does not wait by itself where another process is doing the same."""
-    until = time.monotonic() + seconds
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode=WAL")
-        except sqlite3.OperationalError:
-            if time.monotonic() >= until:
-                raise
-            time.sleep(_POLL_SECONDS)
-        else:
-            return
+def _use_wal(connection: sqlite3.Connection) -> None:
+    """Change the journal mode. SQLite does not wait where another process is doing the same, and need not: that one changes it for all."""
+    with suppress(sqlite3.OperationalError):
+        connection.execute("PRAGMA journal_mode=WAL")
 
 
 class _Upgrade:

@@ -43,8 +43,8 @@ CREATE TABLE IF NOT EXISTS sessions (
     kind TEXT NOT NULL DEFAULT 'session',
     end_reason TEXT,
     epoch INTEGER NOT NULL DEFAULT 1,
-    covered_count INTEGER NOT NULL DEFAULT 0,
-    covered_digest TEXT NOT NULL DEFAULT '',
+    covered_count INTEGER,
+    covered_digest TEXT,
     compress_next INTEGER NOT NULL DEFAULT 0,
     created INTEGER NOT NULL,
     PRIMARY KEY (owner, id)
