@@ -5,21 +5,18 @@ A check plays on a dialogue like a scenario does. An entry names it: `check: hea
 
 import asyncio
 import importlib
-import sqlite3
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from types import ModuleType
 from typing import TYPE_CHECKING, Final
 
-from continuity_conformance import error_checks, isolation_checks, stream_checks  # noqa: F401 - they register their checks
+from continuity_conformance import error_checks, isolation_checks, migrate_checks, stream_checks  # noqa: F401 - they register their checks
 from continuity_conformance.claims import must_be_true
 from continuity_conformance.credentials import standing_fields
 from continuity_conformance.dialogue import Dialogue
 from continuity_conformance.failure import Inapplicable, Unmet
 from continuity_conformance.fuzz import checks as fuzz_checks  # noqa: F401 - likewise
-from continuity_conformance.interventions import made_step
 from continuity_conformance.kills import Talker, kill_under_load
-from continuity_conformance.legacy import write_to
 from continuity_conformance.registry import (
     CHECKS,
     CONCLUDING,
@@ -52,13 +49,8 @@ __all__ = [
 
 _STEP: Final = "the openai client"
 _CLIENT_TURNS: Final = 4
-_MANY_ROWS: Final = 1000
-_TURNS_AFTER: Final = 5
-"""As many places in the target's cache are left free for the turns that come after a migration."""
 _KILLS: Final = 3
 _TALKERS: Final = 4
-_KILL_AFTER: Final = (0.0, 0.1, 0.3, 0.7)
-"""Times the time that a start takes, after the target first touched the old database: in the migration, or after it."""
 
 
 def disturbs(requirement: Requirement) -> bool:
@@ -165,67 +157,6 @@ async def openai_client_rotation(dialogue: Dialogue) -> None:
     await dialogue.do("chat", expected, session="$tip", say="white")
 
 
-@disturbing("legacy", "evict")
-@check
-async def old_writer(dialogue: Dialogue) -> None:
-    """MIGRATE-06: what a server of before writes into the new database is taken like an old row."""
-    await dialogue.interventions.do(
-        made_step(
-            "legacy",
-            {
-                "rows": [
-                    {"conversation": "$old", "response": "$r1", "session": "$s1", "turns": ["red"]},
-                    {"conversation": "$kept", "response": "$r3", "session": "$s3", "turns": ["pink"]},
-                ]
-            },
-        )
-    )
-    await dialogue.do("respond", {"session": "$s1", "sees": ["red", "blue"]}, conversation="$old", say="blue")
-    await dialogue.do("respond", {"session": "$s3", "response": "$ours"}, conversation="$kept", say="grey")
-    row = dialogue.interventions.old_row(
-        {"conversation": "$new", "response": "$r2", "session": "$s2", "turns": ["green"]}
-    )
-    moved = dialogue.interventions.old_row({"conversation": "$old", "response": "$r2"})
-    named = dialogue.interventions.old_row({"conversation": "$kept", "response": "$ours"})
-    dialogue.notes.intervention(
-        "", "an old writer adds a row to the new database", "in the statements of the old schema"
-    )
-    with database_errors_are_findings():
-        await asyncio.to_thread(write_to, dialogue.stage.server.database, [row, moved, named])
-    await dialogue.do("respond", {"session": "$s2", "sees": ["green", "white"]}, conversation="$new", say="white")
-    await dialogue.do("get", {"body": {"id": "$r2"}}, response="$r2")
-    await dialogue.do("chat", {"session": "$s1", "sees": ["red", "blue", "black"]}, session="$s1", say="black")
-    said = ["pink", "grey", "gold"]
-    await dialogue.do("respond", {"session": "$s3", "sees": said}, conversation="$kept", say="gold")
-    await dialogue.interventions.do(made_step("evict", {"response": "$ours"}))
-    await dialogue.do("respond", {"session": "$s3", "sees": [*said, "brown"]}, conversation="$kept", say="brown")
-
-
-@disturbing("legacy", "kill")
-@check
-async def migration_killed(dialogue: Dialogue) -> None:
-    """MIGRATE-08: killed in the middle of the migration, it completes at the next start, with every row."""
-    kept = _rows_kept(dialogue)
-    rows: list[Mapping[str, object]] = [
-        {"conversation": f"$slug-{k}", "response": f"$r-{k}", "session": f"$s-{k}", "turns": ["red"]}
-        for k in range(kept)
-    ]
-    # Slugs whose response is gone take up no place, and make the migration long enough to be killed in its middle.
-    orphans = [{"conversation": f"$orphan-{k}", "response": f"$gone-{k}"} for k in range(_MANY_ROWS - kept)]
-    rows[kept // 2 : kept // 2] = orphans
-    for kill_after in _KILL_AFTER:
-        await dialogue.interventions.start_and_kill(rows, kill_after)
-        for k in (0, kept // 2, kept - 1):
-            expected = {"session": f"$s-{k}", "sees": ["red", f"blue {kill_after}"]}
-            await dialogue.do("respond", expected, conversation=f"$slug-{k}", say=f"blue {kill_after}")
-
-
-def _rows_kept(dialogue: Dialogue) -> int:
-    """How many responses an old database may have: of more than the target keeps it would evict some in its first turns, and rightly so."""
-    limit = dialogue.stage.target.profile.limits.responses
-    return min(_MANY_ROWS, limit - _TURNS_AFTER) if limit else _MANY_ROWS
-
-
 @disturbing("kill")
 @check
 async def killed_under_load(dialogue: Dialogue) -> None:
@@ -246,17 +177,6 @@ async def killed_under_load(dialogue: Dialogue) -> None:
 async def claims_are_true(dialogue: Dialogue) -> None:
     """DISCOVER-02: what the target says of itself is what the other requirements have shown."""
     await must_be_true(dialogue)
-
-
-@contextmanager
-def database_errors_are_findings() -> Iterator[None]:
-    """A statement of before that the new schema refuses is a finding about the target."""
-    try:
-        yield
-    except sqlite3.Error as trouble:
-        raise Unmet(
-            "statements of the old schema accepted", str(trouble), expectation="writer", step="an old writer"
-        ) from None
 
 
 def load_client() -> ModuleType:

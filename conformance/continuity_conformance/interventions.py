@@ -201,9 +201,9 @@ class Interventions:
     def old_row(self, row: Mapping[str, Any]) -> OldRow:
         named = {kind: self._names.text(row[field], kind) for field, kind in _OLD_KINDS.items() if field in row}
         history = self._speech.made_up(row.get("turns", ()))
-        return OldRow(
-            named["response"], named.get("slug", ""), named.get("session", ""), history, str(row.get("data", ""))
-        )
+        data: Any = self._names.fill(row.get("data", ""))
+        raw, fields = (data, {}) if isinstance(data, str) else ("", data)
+        return OldRow(named["response"], named.get("slug", ""), named.get("session", ""), history, raw, fields)
 
     def _must_have(self, control: str) -> None:
         """For Python checks, whose needs no steps show."""

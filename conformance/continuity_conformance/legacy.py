@@ -3,9 +3,9 @@
 import json
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -17,13 +17,17 @@ CREATE TABLE IF NOT EXISTS responses (response_id TEXT PRIMARY KEY, data TEXT NO
 
 @dataclass(frozen=True, slots=True)
 class OldRow:
-    """A response, and the slug that names it last, where one does; without a session and words of its own the response is gone."""
+    """A response, and the slug that names it last, where one does; without a session and words of its own the response is gone.
+
+    `fields` stand in its data in place of the usual ones.
+    """
 
     response: str
     conversation: str = ""
     session: str = ""
     history: tuple[dict[str, object], ...] = ()
     raw: str = ""
+    fields: Mapping[str, object] = field(default_factory=dict)
 
     def data(self) -> str:
         if self.raw:
@@ -39,9 +43,8 @@ class OldRow:
             "model": "old",
             "output": [item],
         }
-        return json.dumps(
-            {"response": response, "conversation_history": list(self.history), "session_id": self.session}
-        )
+        data = {"response": response, "conversation_history": list(self.history), "session_id": self.session}
+        return json.dumps({**data, **self.fields})
 
 
 def old_database(rows: Sequence[OldRow]) -> Callable[[Path], None]:
@@ -63,7 +66,7 @@ def write_to(file: Path, rows: Sequence[OldRow]) -> None:
 
 def write_rows(database: sqlite3.Connection, rows: Sequence[OldRow]) -> None:
     """Write rows as an old server does: by name, without the columns that came later."""
-    kept = [(row.response, row.data(), time.time()) for row in rows if row.session or row.raw]
+    kept = [(row.response, row.data(), time.time()) for row in rows if row.session or row.raw or row.fields]
     named = [(row.conversation, row.response) for row in rows if row.conversation]
     with database:
         database.executemany("INSERT OR REPLACE INTO responses (response_id, data, accessed_at) VALUES (?, ?, ?)", kept)

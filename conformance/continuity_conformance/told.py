@@ -171,6 +171,10 @@ def _differs(wanted: object, actual: object, path: str) -> tuple[str, str] | Non
         parts = ((field, value, f"{path}.{field}") for field, value in wanted.items())
         found = (_differs(value, actual.get(field, _ABSENT), here) for field, value, here in parts)
         return next((trouble for trouble in found if trouble), None)
+    if isinstance(wanted, list) and isinstance(actual, list) and len(wanted) == len(actual):
+        each = enumerate(zip(wanted, actual, strict=True))
+        found = (_differs(value, there, f"{path}[{place}]") for place, (value, there) in each)
+        return next((trouble for trouble in found if trouble), None)
     if isinstance(wanted, Mapping):
         holds = isinstance(actual, Sequence) and wanted["lists"] in actual
     else:

@@ -84,14 +84,13 @@ def _is_message(message: object) -> bool:
         return False
 
 
-def shown(ident: str, data: Mapping[str, Any], session: str | None) -> dict[str, Any]:
+def shown(ident: str, data: Mapping[str, Any]) -> dict[str, Any]:
     """Give the response object of a stored row; what an old row lacks is filled in."""
     said = data.get("response")
     response: dict[str, Any] = said if isinstance(said, dict) else {}
     output = response.get("output")
     filled = [_item(item, f"{ident}_{index}") for index, item in enumerate(output if isinstance(output, list) else [])]
-    told = {"session": {"id": session, "rotated_from": None, "degraded": False}} if session else {}
-    return {**_frame(), **told, **response, "id": ident, "object": "response", "output": filled}
+    return {**_frame(), **response, "id": ident, "object": "response", "output": filled}
 
 
 def _frame() -> dict[str, Any]:

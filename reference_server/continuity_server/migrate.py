@@ -6,9 +6,8 @@ and the others wait and find it done. What a row means is a rule (`legacy.py`).
 
 import logging
 import sqlite3
-import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Final
 
 from continuity_server.adopt import adopt
@@ -18,7 +17,6 @@ from continuity_server.schema import statements
 logger = logging.getLogger("continuity.migrate")
 
 _OLD_COLUMNS: Final = {"conversations": "name, response_id", "responses": "response_id, data, accessed_at"}
-_POLL_SECONDS: Final = 0.01
 Step = Callable[[sqlite3.Connection], None]
 
 
@@ -27,7 +25,7 @@ def prepare(connection: sqlite3.Connection, rules: Rules, first_principal: str) 
     sharing = rules.sharing()
     connection.execute(f"PRAGMA busy_timeout={int(sharing.seconds * 1000)}")
     connection.execute(f"PRAGMA locking_mode={'EXCLUSIVE' if sharing.exclusive else 'NORMAL'}")
-    _use_wal(connection, sharing.seconds)
+    _use_wal(connection)
     connection.execute("PRAGMA synchronous=FULL")
     for steps in rules.transactions(_Upgrade(rules, first_principal).steps()):
         with transaction(connection):
@@ -39,26 +37,14 @@ def prepare(connection: sqlite3.Connection, rules: Rules, first_principal: str) 
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
     """MIGRATE-07: begun with the write lock, so that what is looked at is still so when it is changed."""
     connection.execute("BEGIN IMMEDIATE")
-    try:
+    with connection:
         yield
-    except BaseException:
-        connection.execute("ROLLBACK")
-        raise
-    connection.execute("COMMIT")
 
 
-def _use_wal(connection: sqlite3.Connection, seconds: float) -> None:
-    """Change the journal mode; SQLite does not wait by itself where another process is doing the same."""
-    until = time.monotonic() + seconds
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode=WAL")
-        except sqlite3.OperationalError:
-            if time.monotonic() >= until:
-                raise
-            time.sleep(_POLL_SECONDS)
-        else:
-            return
+def _use_wal(connection: sqlite3.Connection) -> None:
+    """Change the journal mode. SQLite does not wait where another process is doing the same, and need not: that one changes it for all."""
+    with suppress(sqlite3.OperationalError):
+        connection.execute("PRAGMA journal_mode=WAL")
 
 
 class _Upgrade:
@@ -78,7 +64,8 @@ class _Upgrade:
             logger.info("the database has the old schema: upgrading it")
         for table in self._old:
             connection.execute(f"ALTER TABLE {table} RENAME TO old_{table}")
-        for statement in statements(self._rules.old_writers_owner(self._owner)):
+        named = (self._rules.old_writers_owner(self._owner),)
+        for statement in statements(connection.execute("SELECT quote(?)", named).fetchone()[0]):
             connection.execute(statement)
 
     def _copy(self, connection: sqlite3.Connection) -> None:

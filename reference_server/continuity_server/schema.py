@@ -13,7 +13,7 @@ CREATE TABLE IF NOT EXISTS responses (
     response_id TEXT,
     data TEXT,
     accessed_at REAL,
-    owner TEXT NOT NULL {default},
+    owner TEXT NOT NULL DEFAULT {owner},
     session TEXT,
     epoch INTEGER,
     upto INTEGER,
@@ -22,7 +22,7 @@ CREATE TABLE IF NOT EXISTS responses (
 CREATE TABLE IF NOT EXISTS conversations (
     name TEXT,
     response_id TEXT,
-    owner TEXT NOT NULL {default},
+    owner TEXT NOT NULL DEFAULT {owner},
     session TEXT,
     old INTEGER NOT NULL DEFAULT 1,
     PRIMARY KEY (owner, name)
@@ -43,8 +43,8 @@ CREATE TABLE IF NOT EXISTS sessions (
     kind TEXT NOT NULL DEFAULT 'session',
     end_reason TEXT,
     epoch INTEGER NOT NULL DEFAULT 1,
-    covered_count INTEGER NOT NULL DEFAULT 0,
-    covered_digest TEXT NOT NULL DEFAULT '',
+    covered_count INTEGER,
+    covered_digest TEXT,
     compress_next INTEGER NOT NULL DEFAULT 0,
     created INTEGER NOT NULL,
     PRIMARY KEY (owner, id)
@@ -88,8 +88,7 @@ ERASE: Final = (
 )
 
 
-def statements(old_writers_owner: str | None) -> list[str]:
-    """Give the statements that make the tables; what a writer of the old shape writes belongs to this owner."""
-    quoted = "" if old_writers_owner is None else "DEFAULT '{}'".format(old_writers_owner.replace("'", "''"))
-    whole = _OLD_SHAPE.replace("{default}", quoted) + _NEW
+def statements(old_writers_owner: str) -> list[str]:
+    """Give the statements that make the tables; what a writer of the old shape writes belongs to this owner, who is told as SQL tells a text."""
+    whole = _OLD_SHAPE.replace("{owner}", old_writers_owner) + _NEW
     return [statement for statement in whole.split(";\n") if statement.strip()]

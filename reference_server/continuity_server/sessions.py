@@ -31,7 +31,7 @@ class Sessions:
 
     async def list(self, request: web.Request) -> web.Response:
         """ISOLATE-06: the principal's own sessions, the newest first."""
-        check_may_continue(request)
+        self._begin(request)
         limit = self._rules.page_limit(request.query.get("limit", "20"))
         after = request.query.get("after")
         if after is not None and not 0 < len(after) <= LONGEST_NAME:
@@ -60,7 +60,7 @@ class Sessions:
 
     def _found(self, request: web.Request, act: Act) -> tuple[str, Session]:
         """ISOLATE-06: a foreign session is as unknown."""
-        check_may_continue(request)
+        self._begin(request)
         ident = request.match_info["id"]
         store = self._agent.store
         owner = self._rules.whose(request[PRINCIPAL], ident, act, lambda: store.holder(ident))
@@ -68,6 +68,11 @@ class Sessions:
         if session is None:
             raise Refusal(Case.SESSION_NOT_FOUND, "There is no session with this id.")
         return self._rules.owner(owner, ident), session
+
+    def _begin(self, request: web.Request) -> None:
+        """MIGRATE-06: what a writer of the old shape wrote of a session is taken over first, or else it would outlive its deletion."""
+        check_may_continue(request)
+        self._agent.store.adopt()
 
 
 def _shown(session: Session) -> dict[str, Any]:

@@ -219,9 +219,7 @@ def _session(row: tuple[Any, ...]) -> Session:
 def _response(row: tuple[Any, ...]) -> StoredResponse:
     ident, data, session, epoch, upto = row
     read = read_data(data)
-    return StoredResponse(
-        ident, session or None, epoch, upto, shown(ident, read, session) if read is not None else None
-    )
+    return StoredResponse(ident, session or None, epoch, upto, shown(ident, read) if read is not None else None)
 
 
 def _replay(row: tuple[Any, ...]) -> Replay:

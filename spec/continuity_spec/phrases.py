@@ -84,9 +84,12 @@ def done(step: Step) -> Phrases:
 
 def _rows(rows: object) -> Iterator[str]:
     for row in rows if isinstance(rows, list) else ():
-        turns = f", turns {_list(row['turns'])}" if "turns" in row else ", which is gone"
+        turns = f", turns {_list(row['turns'])}" if "turns" in row else ""
         session = f", session {row['session']}" if "session" in row else ""
-        yield f"{row.get('conversation', 'no slug')}: response {row['response']}{session}{turns}"
+        data = f", data {flow(row['data'])}" if "data" in row else ""
+        yield f"{row.get('conversation', 'no slug')}: response {row['response']}{session}{turns}{data}" + (
+            "" if session or data else ", which is gone"
+        )
 
 
 def told(expect: Expectations) -> Phrases:

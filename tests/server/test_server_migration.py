@@ -120,7 +120,7 @@ def test_an_old_response_is_read_as_a_valid_one(path, response):
     with started(path) as server:
         status, headers, body = server.request("GET", "/v1/responses/resp_1")
 
-        assert (status, body["id"], body["session"]["id"]) == (200, "resp_1", "s1")
+        assert (status, body["id"]) == (200, "resp_1")
         fields = {name.lower(): [value] for name, value in headers.items()}
         kind = headers["Content-Type"]
         assert Contract(HEADER).problems("GET", "/v1/responses/resp_1", 200, kind, fields, body) == []
@@ -235,6 +235,16 @@ def test_what_an_old_process_added_to_a_known_session_is_seen(path):
         assert session == again[HEADER]
         assert seen(second) == ["00000001", RED, "00000002"]
         assert seen(branch) == ["00000001", "00000003"]
+
+
+def test_what_an_old_process_added_to_a_session_is_deleted_with_it(path):
+    with started(path) as server:
+        _, headers, _ = server.respond(mark(1), conversation="work")
+        old_database.write(path, {"resp_9": data(headers[HEADER], f"[u:{RED}]")}, {})
+        server.request("DELETE", f"/v1/sessions/{headers[HEADER]}")
+
+        assert server.request("GET", "/v1/responses/resp_9")[0] == 404
+        assert seen(server.respond(mark(2), conversation="work")[2]) == ["00000002"]
 
 
 def test_a_deleted_old_response_leaves_its_slug(path):
