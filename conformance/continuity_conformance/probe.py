@@ -1,7 +1,7 @@
 """The probe model: an OpenAI-compatible model that answers with marks and keeps a log of every call.
 
 The target is configured to use it as its provider, so what the model saw is a fact on the wire. It holds an answer until it is released,
-fails, calls a tool or answers a summarising call, as a scenario says; like any model it refuses messages of a role that there is not. It knows nothing
+fails, calls a tool or answers a summarising call, as a scenario says; like any model it refuses what is no message, and messages of a role that there is not. It knows nothing
 of targets or requirements.
 """
 
@@ -164,7 +164,10 @@ class Probe:
 
     async def _complete(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
-        call = self.record(body.get("messages") or [])
+        messages = body.get("messages") or []
+        if not all(isinstance(message, dict) for message in messages):
+            return _refused("A message is no object.", "invalid_request_error", 400)
+        call = self.record(messages)
         if strange := [message for message in call.messages if message.get("role") not in _ROLES]:
             return _refused(f"There is no role {strange[0].get('role')!r}.", "invalid_request_error", 400)
         reply = await self.reply(call)

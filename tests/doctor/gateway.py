@@ -51,7 +51,10 @@ class Gateway:
             return passed
 
     def translated(self, name: str, value: str) -> tuple[str, str]:
-        return ("Authorization", f"Bearer {value}") if name.lower() == self.options.key_field.lower() else (name, value)
+        """A key in the field that the server reads. aiohttp leaves out bytes that are no UTF-8, which would make a right key of a wrong one."""
+        if name.lower() != self.options.key_field.lower():
+            return name, value
+        return "Authorization", "Bearer " + value.encode("utf-8", "surrogateescape").decode("latin-1")
 
 
 async def main() -> None:

@@ -44,9 +44,9 @@ def test_a_model_that_pauses_sends_its_first_piece_and_the_rest_when_it_is_relea
     assert paused[-1] == "[DONE]"
 
 
-def test_a_message_of_a_role_that_there_is_not_is_refused():
-    async def ask(role: str) -> int:
-        body = {"messages": [{"role": role, "content": "Hello"}]}
+def test_what_is_no_message_or_has_no_role_that_there_is_is_refused():
+    async def ask(message: object) -> int:
+        body = {"messages": [message]}
         async with (
             listening(Probe()) as url,
             aiohttp.ClientSession() as client,
@@ -54,4 +54,6 @@ def test_a_message_of_a_role_that_there_is_not_is_refused():
         ):
             return answer.status
 
-    assert [asyncio.run(ask(role)) for role in ("system", "user", "narrator")] == [200, 200, 400]
+    said = [{"role": role, "content": "Hello"} for role in ("system", "user", "narrator")]
+
+    assert [asyncio.run(ask(message)) for message in [*said, None]] == [200, 200, 400, 400]

@@ -1,4 +1,4 @@
-"""The machinery of the mutants works. The hunt itself is `make mutants`."""
+"""The machinery of the mutants works, and what is published of them is whole. The hunt itself is `make mutants`."""
 
 import ast
 
@@ -6,7 +6,7 @@ import pytest
 from catalogue import mutants, mutated
 from edits import Text, edits_of
 from hunt import STILLBORN, fate
-from published import words
+from published import PAGE, count, equivalents, page, read_fates, words
 from rounds import Round
 from sql import sql_edits
 
@@ -71,13 +71,33 @@ def test_an_equivalent_mutant_survives():
 
 
 def test_a_mutant_that_does_not_start_is_noticed():
-    mutant = one("migrate", "transaction", "statement", 'connection.execute("BEGIN IMMEDIATE")', "removed")
+    mutant = one("borders", "", "constant", '"inf"', "'inf~'")
 
     assert fate(mutant, [Round("default", ("HISTORY-02",))]).killer == STILLBORN
 
 
-def test_words_are_said_of_mutants_that_exist():
-    assert {mutant for word in words() for mutant in word.mutants} <= set(KNOWN)
+def test_words_are_said_of_mutants_that_exist_and_once():
+    said = [mutant for word in words() for mutant in word.mutants]
+
+    assert set(said) <= set(KNOWN)
+    assert len(said) == len(set(said))
+
+
+def test_every_mutant_was_killed_or_has_a_word():
+    fates = read_fates()
+    killed = {mutant for mutant in KNOWN if mutant in fates and fates[mutant].killed}
+    gaps = {mutant for word in words() if not word.equivalent for mutant in word.mutants}
+
+    assert killed | gaps | equivalents() == set(KNOWN)
+    assert not killed & (gaps | equivalents())
+
+
+def test_the_suite_kills_95_of_100_that_are_not_equivalent():
+    assert count(mutants()).share >= 0.95
+
+
+def test_the_page_tells_what_became_of_the_mutants():
+    assert PAGE.read_text(encoding="utf-8") == page()
 
 
 def test_every_mutant_can_be_compiled_and_has_an_id_of_its_own():
