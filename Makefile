@@ -11,7 +11,8 @@ help:
 	@echo "make targets run the tests with real servers, which installs them"
 	@echo "make lint    ruff, mypy and the spec's own lint"
 	@echo "make matrix  run the suite on every defect and write the matrix anew"
-	@echo "make mutants run the suite on every mechanical mutant of the server and write docs/reference/mutants.md anew"
+	@echo "make mutants run the suite on every mechanical mutant of the server (20 minutes) and write docs/reference/mutants.md anew;"
+	@echo "             MUTANTS=--new plays only those of lines that have changed"
 
 check: $(READY)
 	$(BIN)/continuity check
@@ -45,7 +46,7 @@ matrix: $(READY)
 	$(BIN)/python tests/matrix/matrix.py
 
 mutants: $(READY)
-	PYTHONPATH=tests $(BIN)/python tests/mutants/mutants.py
+	PYTHONPATH=tests $(BIN)/python tests/mutants/mutants.py $(MUTANTS)
 
 $(READY): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Session Continuity needs Python 3.11 or newer; try: make PYTHON=python3.11")'
