@@ -157,7 +157,13 @@ def _wait(running: "subprocess.Popen[str]", last: "deque[str]", what: str, began
         time.sleep(_POLL_SECONDS)
         if time.monotonic() - said >= _EVERY_SECONDS:
             said = time.monotonic()
-            say(f"installs {what} ({said - began:.0f} s): {(last[-1] if last else '…')[:_SHOWN]}")
+            say(f"installs {what} ({said - began:.0f} s): {_newest(last)[:_SHOWN]}")
+
+
+def _newest(last: "deque[str]") -> str:
+    """What the installer does now; what it warns of says nothing about that."""
+    doing = (line for line in reversed([*last]) if not line.lower().startswith(("warning", "npm warn")))
+    return next(doing, "…")
 
 
 def _read(lines: Iterator[str], last: "deque[str]") -> None:
