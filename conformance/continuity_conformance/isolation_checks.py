@@ -18,7 +18,7 @@ from continuity_conformance.outside import OutsideFiles, outside_files
 from continuity_conformance.registry import check, costly
 from continuity_conformance.requests import WRONG_KEY, turn_request
 from continuity_conformance.stage import Exchange
-from continuity_conformance.transport import Request, dig
+from continuity_conformance.transport import NO_UTF8, Request, dig
 
 _REFUSED: Final[Mapping[str, object]] = {"status": 401, "headers": {"$HEADER": "absent"}, "hides": ["secret"]}
 _FORBIDDEN: Final[Mapping[str, object]] = {"status": 403, "headers": {"$HEADER": "absent"}}
@@ -44,7 +44,7 @@ async def every_operation_wants_a_key(dialogue: Dialogue) -> None:
     operations = await _operations(dialogue)
     for number, operation in enumerate(operations):
         for who, wrong in enumerate(credentials):
-            expected = {**_REFUSED, "like": f"$refusal-{number}-{who}"}
+            expected = {**_refused(wrong), "like": f"$refusal-{number}-{who}"}
             for request in operation.requests(wrong, profile.token):
                 await dialogue.do("request", expected, **request)
     for request in itertools.chain.from_iterable(operation.without_token() for operation in operations):
@@ -100,10 +100,16 @@ def _key(dialogue: Dialogue) -> str:
     return key
 
 
+def _refused(credentials: Mapping[str, str]) -> Mapping[str, object]:
+    """What is no UTF-8 may be refused by the HTTP parser too, before anybody looks for a key."""
+    no_text = any(NO_UTF8 in value for value in credentials.values())
+    return {**_REFUSED, "status": [400, 401]} if no_text else _REFUSED
+
+
 def _wrong_credentials(field: KeyField, key: str) -> Sequence[Mapping[str, str]]:
     """No key at all, an unknown one, and what is nearly the right one, also one that is no UTF-8."""
     name, right = field.filled(key)
-    nearly = (WRONG_KEY, key[:-1], f"{key}x", f"{key}\udcff", key.swapcase(), "")
+    nearly = (WRONG_KEY, key[:-1], f"{key}x", f"{key}{NO_UTF8}", key.swapcase(), "")
     near = {field.filled(one)[1] for one in nearly} - {right}
     return [{}, *({name: said.strip()} for said in [*sorted(near), f"Basic {key}"])]
 

@@ -26,6 +26,8 @@ _PIECE: Final = 256 * 1024
 _KEPT_AT_MOST: Final = 64 * 1024
 _TIMED_OUT: Final = "no complete answer"
 _FAILED_IN_STREAM: Final = 500
+NO_UTF8: Final = "\udcff"
+"""A byte that never occurs in UTF-8, as Python reads it."""
 _UNSENDABLE = re.compile(r"[\x00-\x1f\x7f\udc80-\udcff]")
 USER_AGENT: Final = "session-continuity-conformance/1.0"
 

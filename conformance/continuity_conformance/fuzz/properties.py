@@ -22,7 +22,7 @@ from continuity_conformance.fuzz.texts import (
     texts,
 )
 from continuity_conformance.fuzz.wire import Wire
-from continuity_conformance.transport import Answer, Request, dig
+from continuity_conformance.transport import NO_UTF8, Answer, Request, dig
 from continuity_spec.derivation import derive, salted
 
 _CHAT: Final = "/v1/chat/completions"
@@ -32,8 +32,6 @@ _NOT_FOUND: Final = 404
 _AT_THE_BOUND: Final = tuple("n" * length for length in range(225, 261, 5))
 """With our prefix in front of them: lengths up to 256 and beyond."""
 _LINE: Final = frozenset("\r\n\0")
-_NO_TEXT: Final = "\udcff"
-"""A byte that never occurs in UTF-8, as Python reads it."""
 
 
 class Properties:
@@ -68,7 +66,7 @@ class Properties:
 
     def names_come_back(self) -> list[Finding]:
         """A slug, a header value and a response id are refused with 400, or are taken exactly as they are."""
-        headers = [*(text for text in AWKWARD if not set(text) & _LINE), *_AT_THE_BOUND, _NO_TEXT]
+        headers = [*(text for text in AWKWARD if not set(text) & _LINE), *_AT_THE_BOUND, NO_UTF8]
         found = explored(header_values(), self._header, self._budget, headers)
         if "responses" in self._wire.target.offers:
             found += explored(names(), self._slug, self._budget, [*AWKWARD, *_AT_THE_BOUND])
@@ -83,7 +81,7 @@ class Properties:
         if answer.status == _BAD_REQUEST:
             return
         yield from self._told(f"400, or the id {session!r}", session, request, answer)
-        if "sessions" in self._wire.target.offers and answer.accepted and _NO_TEXT not in session:
+        if "sessions" in self._wire.target.offers and answer.accepted and NO_UTF8 not in session:
             yield from self._stored(f"/v1/sessions/{quote(session, safe='')}", "id", session)
 
     def _slug(self, value: str) -> Iterator[Finding]:
