@@ -107,7 +107,7 @@ def evidence(scene: Scene, ended: Ending, shown: Sequence[Exchange], done: Seque
         return told
     return replace(
         told,
-        step=f"{unmet.number} {unmet.step}".strip(),
+        step=redacted(f"{unmet.number} {unmet.step}".strip()),
         expectation=unmet.expectation,
         expected=redacted(unmet.expected),
         actual=redacted(unmet.actual),

@@ -136,3 +136,12 @@ def test_no_secret_is_in_an_intervention():
     note = Notes().intervention("1", "control {say: key-of-alice}", "POST /evict/key-of-alice")
 
     assert "key-of-alice" not in str(as_note(note, Redactor(("key-of-alice",))))
+
+
+def test_no_key_is_in_the_step_that_sent_nearly_the_right_one():
+    profile = reference_profile(("--defect=key-prefix-accepted",))
+    with Run(None, profile, [load().requirement("ISOLATE-01")]) as run:
+        result = run.result("ISOLATE-01")
+
+    assert "Bearer ***" in result.evidence[0].step
+    assert not [key for key in profile.principals.values() if key[:-1] in str(result)]
