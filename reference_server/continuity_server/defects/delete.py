@@ -66,7 +66,7 @@ class DeleteLeavesChildren(Rules):
         return chain[: chain.index(named.id) + 1]
 
 
-@defect("delete-takes-branches", "DELETE of a session takes along what was branched from it.")
+@defect("delete-takes-branches", "DELETE of a session takes its branches along.")
 class DeleteTakesBranches(Rules):
     def deleted_with(self, named: Session, family: Iterable[Session]) -> list[str]:  # noqa: ARG002 - that is the defect
         return [session.id for session in family]
