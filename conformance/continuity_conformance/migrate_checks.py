@@ -53,7 +53,7 @@ async def _old_writer_adds(dialogue: Dialogue, *rows: Mapping[str, object]) -> N
     dialogue.notes.intervention(
         "", "an old writer adds a row to the new database", "in the statements of the old schema"
     )
-    with database_errors_are_findings():
+    with _database_errors_are_findings():
         await asyncio.to_thread(write_to, dialogue.stage.server.database, written)
 
 
@@ -115,7 +115,7 @@ def _rows_kept(dialogue: Dialogue) -> int:
 
 
 @contextmanager
-def database_errors_are_findings() -> Iterator[None]:
+def _database_errors_are_findings() -> Iterator[None]:
     """A statement of before that the new schema refuses is a finding about the target."""
     try:
         yield

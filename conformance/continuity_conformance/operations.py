@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from continuity_conformance.site import CONTROL_FIELD
 from continuity_conformance.stage import Target
 from continuity_spec.contract import load_openapi
 
@@ -11,7 +12,6 @@ _METHODS: Final = frozenset({"get", "post", "put", "patch", "delete"})
 _NEEDS: Final[Mapping[str, str]] = {"/v1/responses": "responses", "/v1/sessions": "sessions"}
 _OPTIONAL: Final = frozenset({"/v1/models", "/v1/capabilities"})
 _CONTROLS: Final = "/conformance/v1/"
-_CONTROL_FIELD: Final = "X-Conformance-Token"
 _UNREADABLE: Final = {"messages": 5, "input": 5}
 _FILLED: Final[Sequence[Mapping[str, str]]] = (
     {"{session_id}": "${hers}", "{response_id}": "${response}"},
@@ -33,14 +33,14 @@ class Operation:
 
     def requests(self, credentials: Mapping[str, str], token: str) -> Iterator[dict[str, object]]:
         """Requests in the words of a `request` step, with a body that could be accepted and with one that could not."""
-        headers = {"$HEADER": "${hers}", **({_CONTROL_FIELD: token} if self.controls else {}), **credentials}
+        headers = {"$HEADER": "${hers}", **({CONTROL_FIELD: token} if self.controls else {}), **credentials}
         for path in dict.fromkeys(_path(self.template, filled) for filled in _FILLED):
             for body in self._bodies():
                 yield {"method": self.method, "path": path, "body": body, "headers": headers, "as": "nobody"}
 
     def without_token(self) -> Iterator[dict[str, object]]:
         """The same of a control, with a key, and with a wrong token or none."""
-        for headers in ({}, {_CONTROL_FIELD: "wrong"}) if self.controls else ():
+        for headers in ({}, {CONTROL_FIELD: "wrong"}) if self.controls else ():
             yield {"method": self.method, "path": self.template, "body": _UNREADABLE, "headers": headers}
 
     def _bodies(self) -> Sequence[object]:

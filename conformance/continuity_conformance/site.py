@@ -52,6 +52,8 @@ class Site:
 
 
 Control = Callable[[Site, Mapping[str, object]], Awaitable[None]]
+CONTROL_FIELD: Final = "X-Conformance-Token"
+"""The header field in which the control API wants its token."""
 RELEASED: Final = ("evict", "compress", "fault", "fork", "link", "lineage")
 """The controls that scenarios of the release use. Only the target's own side has them."""
 PACKED: Final[dict[str, Control]] = {}
@@ -85,7 +87,7 @@ class ApiControl:
     token: str = field(repr=False)
 
     async def __call__(self, site: Site, params: Mapping[str, object]) -> None:
-        await site.send("POST", self._path, dict(params), {"X-Conformance-Token": self.token})
+        await site.send("POST", self._path, dict(params), {CONTROL_FIELD: self.token})
 
     def how(self, params: Mapping[str, object]) -> str:
         return f"by the control API: POST {self._path} {flow(params)}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from continuity_conformance.discretion import strings
@@ -168,18 +168,20 @@ def _differs(wanted: object, actual: object, path: str) -> tuple[str, str] | Non
     if isinstance(wanted, Mapping) and "lists" not in wanted:
         if not isinstance(actual, Mapping):
             return f"{path}: an object", repr(actual)[:160]
-        parts = ((field, value, f"{path}.{field}") for field, value in wanted.items())
-        found = (_differs(value, actual.get(field, _ABSENT), here) for field, value, here in parts)
-        return next((trouble for trouble in found if trouble), None)
+        return _first_difference((value, actual.get(name, _ABSENT), f"{path}.{name}") for name, value in wanted.items())
     if isinstance(wanted, list) and isinstance(actual, list) and len(wanted) == len(actual):
-        each = enumerate(zip(wanted, actual, strict=True))
-        found = (_differs(value, there, f"{path}[{place}]") for place, (value, there) in each)
-        return next((trouble for trouble in found if trouble), None)
+        pairs = zip(wanted, actual, strict=True)
+        return _first_difference((value, there, f"{path}[{place}]") for place, (value, there) in enumerate(pairs))
     if isinstance(wanted, Mapping):
         holds = isinstance(actual, Sequence) and wanted["lists"] in actual
     else:
         holds = {"present": actual is not _ABSENT, "absent": actual is _ABSENT}.get(str(wanted), wanted == actual)
     return None if holds else (f"{path}: {_in_words(wanted)}", repr(actual)[:160])
+
+
+def _first_difference(parts: Iterable[tuple[object, object, str]]) -> tuple[str, str] | None:
+    found = (_differs(wanted, actual, path) for wanted, actual, path in parts)
+    return next((trouble for trouble in found if trouble), None)
 
 
 class _Absent:
