@@ -16,14 +16,14 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
-from continuity_conformance.fuzz.budget import Budget
-from continuity_conformance.fuzz.campaign import play
-from continuity_conformance.fuzz.namespace import Namespace
-from continuity_conformance.fuzz.wire import Wire, in_thread
-from continuity_conformance.redaction import redactor_of
-from continuity_conformance.runner import Runner
-from continuity_conformance.stage import Stage
-from continuity_conformance.transport import Answer, Request, dig
+from continuity_conformance.core.budget import Budget
+from continuity_conformance.fuzz.generated.campaign import play
+from continuity_conformance.fuzz.names import Namespace
+from continuity_conformance.fuzz.sync_client import Wire, in_thread
+from continuity_conformance.http.client import Answer, Request, dig
+from continuity_conformance.results.redaction import redactor_of
+from continuity_conformance.run.scheduler import Runner
+from continuity_conformance.scenario.context import Stage
 from continuity_plugins.reference import reference_profile
 
 _EXAMPLES: Final = 20

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from itertools import product
 
-from continuity_conformance.fuzz.budget import Budget
-from continuity_conformance.run import Run
-from continuity_conformance.verdicts import Verdict
+from continuity_conformance.core.budget import Budget
+from continuity_conformance.core.verdicts import Verdict
+from continuity_conformance.run.session import Run
 from continuity_plugins.reference import reference_profile
 from continuity_spec import load
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
 
-from continuity_conformance.cli import main
+from continuity_conformance.cli.main import main
 
 CONTINUITY = str(Path(sys.executable).with_name("continuity"))
 FAILS = "DERIVE-04"

@@ -4,16 +4,16 @@ A target: a class under the entry-point group `continuity.targets` with `version
 `continuity.packs`, whose checks are registered by `@check` (docs/how-to/plugin.md).
 """
 
-from continuity_conformance.builds import Build
-from continuity_conformance.dialogue import Dialogue
-from continuity_conformance.environments import Say, npm_environment, python_environment
-from continuity_conformance.errors import KitError, UsageError
-from continuity_conformance.failure import Inapplicable, Unmet, Untested
-from continuity_conformance.packs import Pack
-from continuity_conformance.profile import Filling, Limits, Process, Profile, ToolCall
-from continuity_conformance.registry import check, disturbing
-from continuity_conformance.site import Control, HttpControl, Site
-from continuity_conformance.targets import TargetPlugin
+from continuity_conformance.checks.registry import check, disturbing
+from continuity_conformance.core.errors import KitError, UsageError
+from continuity_conformance.core.failure import Inapplicable, Unmet, Untested
+from continuity_conformance.scenario.dialogue import Dialogue
+from continuity_conformance.suite.packs import Pack
+from continuity_conformance.target.build import Build
+from continuity_conformance.target.control_context import Control, HttpControl, Site
+from continuity_conformance.target.install import Say, npm_environment, python_environment
+from continuity_conformance.target.profile import Filling, Limits, Process, Profile, ToolCall
+from continuity_conformance.target.resolve import TargetPlugin
 
 __all__ = [
     "Build",

@@ -14,7 +14,7 @@ import pytest
 from running import CONTINUITY
 from running import called as continuity
 
-from continuity_conformance.release import newest
+from continuity_conformance.suite.release import newest
 from continuity_spec import load
 
 

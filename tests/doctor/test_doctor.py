@@ -13,17 +13,18 @@ import pytest
 from running import CONTINUITY
 from small_servers import KEYS, Elsewhere, Failing, Moved, Page, Shy, Stuck, greeting_port, http_server, silent_port
 
-from continuity_conformance.applicability import Prospect
-from continuity_conformance.cli import main
-from continuity_conformance.doctor import sheet, starter
+from continuity_conformance.cli.main import main
+from continuity_conformance.core.verdicts import Verdict
+from continuity_conformance.doctor import profile_writer as starter
+from continuity_conformance.doctor import render as sheet
 from continuity_conformance.doctor.findings import Findings, Topic
-from continuity_conformance.doctor.patient import Patient
+from continuity_conformance.doctor.state import Patient
 from continuity_conformance.doctor.survey import survey
-from continuity_conformance.profile import Limits, Profile, load_profile
-from continuity_conformance.release import newest
-from continuity_conformance.run import Run
-from continuity_conformance.servers import Server
-from continuity_conformance.verdicts import Verdict
+from continuity_conformance.run.applicability import Prospect
+from continuity_conformance.run.session import Run
+from continuity_conformance.suite.release import newest
+from continuity_conformance.target.profile import Limits, Profile, load_profile
+from continuity_conformance.target.server import Server
 
 RELEASE = newest().requirements
 

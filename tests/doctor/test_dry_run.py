@@ -21,14 +21,14 @@ from small_servers import (
     silent_port,
 )
 
-from continuity_conformance.cli import main
-from continuity_conformance.credentials import KeyField
-from continuity_conformance.doctor.patient import Patient
-from continuity_conformance.doctor.rehearsal import planned
+from continuity_conformance.cli.main import main
+from continuity_conformance.doctor.dry_run import planned
+from continuity_conformance.doctor.state import Patient
 from continuity_conformance.doctor.survey import rehearse, survey
-from continuity_conformance.profile import Limits, Profile
-from continuity_conformance.release import newest
-from continuity_conformance.transport import Request
+from continuity_conformance.http.auth import KeyField
+from continuity_conformance.http.client import Request
+from continuity_conformance.suite.release import newest
+from continuity_conformance.target.profile import Limits, Profile
 
 RELEASE = newest().requirements
 BRIEF = Limits(turn_seconds=5)

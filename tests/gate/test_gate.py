@@ -10,11 +10,11 @@ import pytest
 from running import FAILS
 from test_terminal import decided
 
-from continuity_conformance import summary
-from continuity_conformance.ledger import Ledger
-from continuity_conformance.release import newest
-from continuity_conformance.settings import Settings
-from continuity_conformance.verdicts import Verdict
+from continuity_conformance.core.run_options import Settings
+from continuity_conformance.core.verdicts import Verdict
+from continuity_conformance.results.ledger import Ledger
+from continuity_conformance.suite.release import newest
+from continuity_conformance.terminal import summary
 from continuity_spec.schema import schema
 
 TODAY = datetime.now(UTC).date()

@@ -10,8 +10,8 @@ from urllib.parse import quote
 
 import pytest
 
-from continuity_conformance.profile import Profile
-from continuity_conformance.redaction import BODY_KEPT, Redactor, public_url, redactor_of, url_secrets
+from continuity_conformance.results.redaction import BODY_KEPT, Redactor, public_url, redactor_of, url_secrets
+from continuity_conformance.target.profile import Profile
 
 KEY = 'sk-"half"/of\\the+key=ü!'
 TENANT = "tenant-4711-north"

@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 from running import CONTINUITY, serving
 
-from continuity_conformance import github, summary
-from continuity_conformance.baseline import Baseline, Known
-from continuity_conformance.ledger import Ledger
-from continuity_conformance.progress import Progress
-from continuity_conformance.release import newest
-from continuity_conformance.settings import Settings
-from continuity_conformance.verdicts import Evidence, Result, Verdict
+from continuity_conformance.core.run_options import Settings
+from continuity_conformance.core.verdicts import Evidence, Result, Verdict
+from continuity_conformance.results.baseline import Baseline, Known
+from continuity_conformance.results.ledger import Ledger
+from continuity_conformance.suite.release import newest
+from continuity_conformance.terminal import github, summary
+from continuity_conformance.terminal.progress import Progress
 from continuity_spec import Place, Requirement
 
 RELEASE = newest()

@@ -18,7 +18,7 @@ import jsonschema
 import pytest
 from running import CONTINUITY, processes_with
 
-from continuity_conformance.release import newest
+from continuity_conformance.suite.release import newest
 from continuity_spec.schema import schema
 
 Results = Callable[[], dict[str, Any]]

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 import pytest
 
-from continuity_conformance.checks import CONCLUDING
-from continuity_conformance.claims import PROVEN_BY, TRIALS, UNPROVABLE
-from continuity_conformance.run import Run
-from continuity_conformance.verdicts import Verdict
+from continuity_conformance.checks.discover import PROVEN_BY, TRIALS, UNPROVABLE
+from continuity_conformance.checks.registry import CONCLUDING
+from continuity_conformance.core.verdicts import Verdict
+from continuity_conformance.run.session import Run
 from continuity_plugins.reference import reference_profile
 from continuity_spec import load
 from continuity_spec.schema import schema

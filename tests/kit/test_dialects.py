@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from continuity_conformance.fuzz.machine import Reach, draw
-from continuity_conformance.probe import Probe
-from continuity_conformance.profile import DEFAULT_OPTIONS, Profile
-from continuity_conformance.run import Run
-from continuity_conformance.verdicts import Result, Verdict
+from continuity_conformance.core.verdicts import Result, Verdict
+from continuity_conformance.fuzz.sequence.machine import Reach, draw
+from continuity_conformance.probe.server import Probe
+from continuity_conformance.run.session import Run
+from continuity_conformance.target.profile import DEFAULT_OPTIONS, Profile
 from continuity_plugins.reference import reference_profile
 from continuity_spec import Scenario, load
 

@@ -6,10 +6,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from continuity_conformance import discretion
-from continuity_conformance.failure import Unmet, Untested
-from continuity_conformance.requests import WRONG_KEY
-from continuity_conformance.transport import Answer, Request
+from continuity_conformance.core.failure import Unmet, Untested
+from continuity_conformance.http.client import Answer, Request
+from continuity_conformance.scenario.expect import leaks as discretion
+from continuity_conformance.scenario.request_builder import WRONG_KEY
 
 KEY = "key-of-alice"
 STAGE = SimpleNamespace(target=SimpleNamespace(profile=SimpleNamespace(secrets=(KEY,))))

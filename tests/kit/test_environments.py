@@ -10,9 +10,9 @@ from pathlib import Path
 import pip
 import pytest
 
-from continuity_conformance.builds import Build
-from continuity_conformance.environments import npm_environment, python_environment
-from continuity_conformance.errors import KitError, UsageError
+from continuity_conformance.core.errors import KitError, UsageError
+from continuity_conformance.target.build import Build
+from continuity_conformance.target.install import npm_environment, python_environment
 
 METADATA = "Metadata-Version: 2.1\nName: tiny-thing\nVersion: 1.0\n"
 WHEEL = "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"

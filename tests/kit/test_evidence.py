@@ -6,13 +6,13 @@ from itertools import pairwise
 
 import pytest
 
-from continuity_conformance import transcript
-from continuity_conformance.evidence import as_note
-from continuity_conformance.notes import Notes
-from continuity_conformance.redaction import BODY_KEPT, Redactor
-from continuity_conformance.report.visible import without_middle
-from continuity_conformance.run import Run
-from continuity_conformance.verdicts import Evidence, Result, Verdict
+from continuity_conformance.core.text import without_middle
+from continuity_conformance.core.verdicts import Evidence, Result, Verdict
+from continuity_conformance.results import transcript
+from continuity_conformance.results.evidence import as_note
+from continuity_conformance.results.redaction import BODY_KEPT, Redactor
+from continuity_conformance.run.session import Run
+from continuity_conformance.scenario.intervention_log import Notes
 from continuity_plugins.reference import reference_profile
 from continuity_spec import load
 

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from continuity_conformance import runner
+from continuity_conformance.core.verdicts import Result, Verdict
 from continuity_conformance.plugin import Filling, Profile
-from continuity_conformance.run import Run
-from continuity_conformance.verdicts import Result, Verdict
+from continuity_conformance.run import scheduler as runner
+from continuity_conformance.run.session import Run
 from continuity_plugins.reference import reference_profile
 from continuity_spec import load
 

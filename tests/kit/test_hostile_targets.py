@@ -11,12 +11,12 @@ import pytest
 from hostile import SERVERS
 from plausible import MEMORIES
 
-from continuity_conformance.errors import UnreachableError, UsageError
-from continuity_conformance.fuzz.budget import Budget
-from continuity_conformance.profile import Limits, Process, Profile
-from continuity_conformance.run import Run, reach
-from continuity_conformance.site import HttpControl
-from continuity_conformance.verdicts import Verdict
+from continuity_conformance.core.budget import Budget
+from continuity_conformance.core.errors import UnreachableError, UsageError
+from continuity_conformance.core.verdicts import Verdict
+from continuity_conformance.run.session import Run, reach
+from continuity_conformance.target.control_context import HttpControl
+from continuity_conformance.target.profile import Limits, Process, Profile
 from continuity_spec import load
 
 HERE = Path(__file__).parent

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from continuity_conformance.failure import Unmet
-from continuity_conformance.kills import Talker, kill_under_load
+from continuity_conformance.checks.kill_under_load import Talker, kill_under_load
+from continuity_conformance.core.failure import Unmet
 
 
 class Killing:

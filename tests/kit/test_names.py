@@ -1,6 +1,6 @@
 """The same name is the same value; two names of one kind and one principal are two values."""
 
-from continuity_conformance.names import Names
+from continuity_conformance.scenario.variables import Names
 
 
 def names(**example: object) -> Names:

@@ -1,7 +1,7 @@
 """The oracle: what the contract says of operations in any order, as steps of the vocabulary."""
 
-from continuity_conformance.fuzz.oracle import Manner, Oracle
-from continuity_conformance.profile import DEFAULT_OPTIONS
+from continuity_conformance.fuzz.sequence.oracle import Manner, Oracle
+from continuity_conformance.target.profile import DEFAULT_OPTIONS
 
 PLAIN = Manner()
 BOB = Manner("bob")

@@ -12,13 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from continuity_conformance import discovery, plugin, targets
-from continuity_conformance.errors import KitError, UsageError
+from continuity_conformance import plugin
+from continuity_conformance.core import entry_points as discovery
+from continuity_conformance.core.errors import KitError, UsageError
+from continuity_conformance.core.verdicts import Result, Verdict
 from continuity_conformance.plugin import Build, HttpControl, Process, Profile, Say, Site, Untested
-from continuity_conformance.profile import Filling, load_profile
-from continuity_conformance.run import Run
-from continuity_conformance.site import ApiControl, how
-from continuity_conformance.verdicts import Result, Verdict
+from continuity_conformance.run.session import Run
+from continuity_conformance.target import resolve as targets
+from continuity_conformance.target.control_context import ApiControl, how
+from continuity_conformance.target.profile import Filling, load_profile
 from continuity_plugins.reference import reference_profile
 from continuity_spec import SpecError, load
 from continuity_spec.contract import Contract

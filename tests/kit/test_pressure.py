@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
+from continuity_conformance.core.verdicts import Result, Verdict
 from continuity_conformance.plugin import Profile, Site
-from continuity_conformance.run import Run
-from continuity_conformance.site import ApiControl
-from continuity_conformance.verdicts import Result, Verdict
+from continuity_conformance.run.session import Run
+from continuity_conformance.target.control_context import ApiControl
 from continuity_plugins.reference import reference_profile
 from continuity_spec import load
 

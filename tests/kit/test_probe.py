@@ -4,9 +4,9 @@ import asyncio
 
 import aiohttp
 
-from continuity_conformance.marks import new_mark, user_text
-from continuity_conformance.probe import Probe, Script, listening
-from continuity_conformance.transport import events
+from continuity_conformance.http.client import events
+from continuity_conformance.probe.marks import new_mark, user_text
+from continuity_conformance.probe.server import Probe, Script, listening
 
 
 def streamed(script: Script, *, release_after_first: bool = False) -> tuple[object, ...]:

@@ -8,14 +8,14 @@ import re
 
 import pytest
 
-from continuity_conformance.fuzz.budget import Budget
-from continuity_conformance.fuzz.campaign import play
-from continuity_conformance.fuzz.namespace import Namespace
-from continuity_conformance.fuzz.wire import in_thread
-from continuity_conformance.redaction import redactor_of
-from continuity_conformance.run import Run
-from continuity_conformance.runner import Runner
-from continuity_conformance.verdicts import Verdict
+from continuity_conformance.core.budget import Budget
+from continuity_conformance.core.verdicts import Verdict
+from continuity_conformance.fuzz.generated.campaign import play
+from continuity_conformance.fuzz.names import Namespace
+from continuity_conformance.fuzz.sync_client import in_thread
+from continuity_conformance.results.redaction import redactor_of
+from continuity_conformance.run.scheduler import Runner
+from continuity_conformance.run.session import Run
 from continuity_plugins.reference import reference_profile
 from continuity_spec import load
 

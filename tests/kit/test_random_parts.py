@@ -9,26 +9,26 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from continuity_conformance.calibration import assumed
-from continuity_conformance.curl import curl
-from continuity_conformance.evidence import as_evidence
-from continuity_conformance.failure import Unmet, Untested
-from continuity_conformance.fuzz import checks as random_checks
-from continuity_conformance.fuzz.bounds import fields_on_bounds, words_for_numbers
-from continuity_conformance.fuzz.budget import Budget
-from continuity_conformance.fuzz.campaign import Campaign
-from continuity_conformance.fuzz.document import document_of, fields_of, read_by_model
+from continuity_conformance.checks import contract as random_checks
+from continuity_conformance.core.budget import Budget
+from continuity_conformance.core.failure import Unmet, Untested
+from continuity_conformance.core.text import visible
 from continuity_conformance.fuzz.findings import Concern, Finding, Findings, label_of
-from continuity_conformance.fuzz.listing import lists_sessions
-from continuity_conformance.fuzz.malformed import is_object
-from continuity_conformance.fuzz.namespace import Namespace
-from continuity_conformance.fuzz.properties import Properties
-from continuity_conformance.interventions import made_step
-from continuity_conformance.profile import Profile
-from continuity_conformance.redaction import Redactor
-from continuity_conformance.report.visible import visible
-from continuity_conformance.stage import Exchange
-from continuity_conformance.transport import Answer, Request
+from continuity_conformance.fuzz.generated.bounds import fields_on_bounds, words_for_numbers
+from continuity_conformance.fuzz.generated.campaign import Campaign
+from continuity_conformance.fuzz.generated.document import document_of, fields_of, read_by_model
+from continuity_conformance.fuzz.generated.session_list import lists_sessions
+from continuity_conformance.fuzz.names import Namespace
+from continuity_conformance.fuzz.property.malformed import is_object
+from continuity_conformance.fuzz.property.properties import Properties
+from continuity_conformance.http.client import Answer, Request
+from continuity_conformance.http.curl import curl
+from continuity_conformance.results.evidence import as_evidence
+from continuity_conformance.results.redaction import Redactor
+from continuity_conformance.run.calibrate import assumed
+from continuity_conformance.scenario.context import Exchange
+from continuity_conformance.scenario.interventions import made_step
+from continuity_conformance.target.profile import Profile
 
 NAMES = Namespace("continuity-1-", lived=False)
 REDACTOR = Redactor(("key-of-alice",))

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from continuity_conformance.errors import NotStartedError
-from continuity_conformance.restarts import SharedRestarts, can_share
+from continuity_conformance.core.errors import NotStartedError
+from continuity_conformance.target.shared_restart import SharedRestarts, can_share
 
 
 @pytest.mark.parametrize(

@@ -6,14 +6,14 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from continuity_conformance.failure import Unmet
-from continuity_conformance.fuzz.counterexample import Counterexample
-from continuity_conformance.fuzz.machine import LINKS, Machine, Reach, draw
-from continuity_conformance.fuzz.search import Searched, reach_of, search
-from continuity_conformance.profile import DEFAULT_OPTIONS
-from continuity_conformance.redaction import redactor_of
-from continuity_conformance.runner import Runner
-from continuity_conformance.stage import Stage
+from continuity_conformance.core.failure import Unmet
+from continuity_conformance.fuzz.sequence.counterexample import Counterexample
+from continuity_conformance.fuzz.sequence.machine import LINKS, Machine, Reach, draw
+from continuity_conformance.fuzz.sequence.search import Searched, reach_of, search
+from continuity_conformance.results.redaction import redactor_of
+from continuity_conformance.run.scheduler import Runner
+from continuity_conformance.scenario.context import Stage
+from continuity_conformance.target.profile import DEFAULT_OPTIONS
 from continuity_plugins.reference import reference_profile
 from continuity_spec import read_yaml
 from continuity_spec.listing import lint

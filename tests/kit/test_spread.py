@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from continuity_conformance.run import Run
-from continuity_conformance.verdicts import Verdict
+from continuity_conformance.core.verdicts import Verdict
+from continuity_conformance.run.session import Run
 from continuity_plugins.reference import reference_profile
 from continuity_spec import load
 

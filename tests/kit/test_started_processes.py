@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 from running import processes_with
 
-from continuity_conformance.credentials import KeyField
-from continuity_conformance.errors import NotStartedError
-from continuity_conformance.profile import Process, Profile
-from continuity_conformance.run import Run
-from continuity_conformance.servers import start_server
+from continuity_conformance.core.errors import NotStartedError
+from continuity_conformance.http.auth import KeyField
+from continuity_conformance.run.session import Run
+from continuity_conformance.target.profile import Process, Profile
+from continuity_conformance.target.server import start_server
 
 SERVER = (sys.executable, str(Path(__file__).with_name("small_server.py")), "{port}")
 

@@ -5,9 +5,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from continuity_conformance import streamed
-from continuity_conformance.failure import Unmet, Untested
-from continuity_conformance.transport import Answer, Request
+from continuity_conformance.core.failure import Unmet, Untested
+from continuity_conformance.http.client import Answer, Request
+from continuity_conformance.scenario.expect import stream as streamed
 
 FINISH = {"id": "c1", "choices": [{"delta": {}, "finish_reason": "stop"}]}
 PIECE = {"id": "c1", "choices": [{"delta": {"content": "a"}, "finish_reason": None}]}

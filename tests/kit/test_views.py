@@ -2,8 +2,8 @@
 
 import pytest
 
-from continuity_conformance.marks import answer_mark, marks_in, new_mark, saw_list, user_text
-from continuity_conformance.views import View, matches, turns, unpaired
+from continuity_conformance.probe.marks import answer_mark, marks_in, new_mark, saw_list, user_text
+from continuity_conformance.probe.view import View, matches, turns, unpaired
 
 RED, BLUE = "aaaa0000", "bbbb0000"
 NAMES = {RED: "red", BLUE: "blue"}

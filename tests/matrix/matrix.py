@@ -16,12 +16,12 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 
 from page import write_page
 
-from continuity_conformance.checks import COSTLY, disturbs
-from continuity_conformance.defects import Defect, defects, find
-from continuity_conformance.fuzz.budget import Budget
-from continuity_conformance.matrix import FILE
-from continuity_conformance.run import Run
-from continuity_conformance.verdicts import Result, Verdict
+from continuity_conformance.checks.registry import COSTLY, disturbs
+from continuity_conformance.core.budget import Budget
+from continuity_conformance.core.verdicts import Result, Verdict
+from continuity_conformance.run.session import Run
+from continuity_conformance.suite.defects import Defect, defects, find
+from continuity_conformance.suite.matrix import FILE
 from continuity_plugins.reference import reference_profile
 from continuity_spec import Requirement, load
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from continuity_conformance.defects import Defect, defects
-from continuity_conformance.matrix import Matrix, made_for, published, transposed
+from continuity_conformance.suite.defects import Defect, defects
+from continuity_conformance.suite.matrix import Matrix, made_for, published, transposed
 from continuity_spec import Requirement, load
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "matrix.md"
@@ -15,7 +15,7 @@ A check that cannot fail is no check. So the bundled server can be started with 
 on every such defect: {defects} defects, {cells} failures, each at the step and the expectation that show it first. Every requirement that runs is failed by the
 defects made for it, and by many that were not.
 
-This page is generated (`make matrix`) from [the measured data](../../conformance/continuity_conformance/matrix.json), which `continuity defects --matrix`
+This page is generated (`make matrix`) from [the measured data](../../conformance/continuity_conformance/suite/matrix.json), which `continuity defects --matrix`
 prints with every cell. `continuity defects NAME` tells all about one defect, and `continuity spec show ID` about one requirement. On each defect the areas
 that it was made for were played, and of the costly requirements those made for it; an empty cell elsewhere was not played.
 

@@ -4,8 +4,8 @@ import pytest
 from matrix import UNSTEADY, at_home, made_for, rows
 from page import PAGE, page
 
-from continuity_conformance.defects import defects
-from continuity_conformance.matrix import published
+from continuity_conformance.suite.defects import defects
+from continuity_conformance.suite.matrix import published
 from continuity_spec import Requirement, load
 
 PUBLISHED = published()

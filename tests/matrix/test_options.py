@@ -6,9 +6,9 @@ import pytest
 from matrix import play
 from options import OPTIONS
 
-from continuity_conformance.fuzz.budget import Budget
-from continuity_conformance.profile import DEFAULT_OPTIONS
-from continuity_conformance.verdicts import Verdict
+from continuity_conformance.core.budget import Budget
+from continuity_conformance.core.verdicts import Verdict
+from continuity_conformance.target.profile import DEFAULT_OPTIONS
 from continuity_spec import load
 from continuity_spec.loader import BUNDLED
 

@@ -16,12 +16,12 @@ from typing import Final
 from catalogue import PACKAGE, Mutant, mutated
 from rounds import ONE_PERSON, OPTIONS, WHOLE, Lines, Round
 
-from continuity_conformance.checks import CONCLUDING
-from continuity_conformance.errors import ContinuityError
-from continuity_conformance.fuzz.budget import Budget
-from continuity_conformance.profile import Limits, Profile
-from continuity_conformance.run import Run
-from continuity_conformance.verdicts import Verdict
+from continuity_conformance.checks.registry import CONCLUDING
+from continuity_conformance.core.budget import Budget
+from continuity_conformance.core.errors import ContinuityError
+from continuity_conformance.core.verdicts import Verdict
+from continuity_conformance.run.session import Run
+from continuity_conformance.target.profile import Limits, Profile
 from continuity_plugins.reference import reference_profile
 from continuity_spec import Requirement, load
 

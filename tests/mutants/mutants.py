@@ -18,8 +18,8 @@ from hunt import Fate, fate, reached
 from published import FATES, PAGE, as_json, equivalents, page, read_fates
 from rounds import ALONE, ONE_PERSON, OPTIONS, WHOLE, Reach, Round, everything, promising, quick
 
-from continuity_conformance.cache import user_cache
-from continuity_conformance.whole_file import replace_file
+from continuity_conformance.core.cache import user_cache
+from continuity_conformance.core.files import replace_file
 from continuity_spec.loader import BUNDLED
 
 _SIDE_BY_SIDE = 4

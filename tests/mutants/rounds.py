@@ -11,7 +11,7 @@ from typing import Final
 from catalogue import Mutant
 from options import OPTIONS
 
-from continuity_conformance.checks import CONCLUDING, disturbs
+from continuity_conformance.checks.registry import CONCLUDING, disturbs
 from continuity_spec import Requirement, load
 
 Lines = set[tuple[str, int]]

@@ -13,16 +13,18 @@ import jsonschema
 import pytest
 from running import CONTINUITY
 
-from continuity_conformance import plugin, results, summary
-from continuity_conformance.checks import CHECKS
-from continuity_conformance.cli import main
-from continuity_conformance.discovery import PluginError
-from continuity_conformance.ledger import Ledger
-from continuity_conformance.packs import Packs, installed
-from continuity_conformance.release import ReleasedSpec, newest
-from continuity_conformance.settings import Settings
-from continuity_conformance.targets import resolve
-from continuity_conformance.verdicts import RunVerdict, Verdict, undecided
+from continuity_conformance import plugin
+from continuity_conformance.checks.registry import CHECKS
+from continuity_conformance.cli.main import main
+from continuity_conformance.core.entry_points import PluginError
+from continuity_conformance.core.run_options import Settings
+from continuity_conformance.core.verdicts import RunVerdict, Verdict, undecided
+from continuity_conformance.results import write as results
+from continuity_conformance.results.ledger import Ledger
+from continuity_conformance.suite.packs import Packs, installed
+from continuity_conformance.suite.release import ReleasedSpec, newest
+from continuity_conformance.target.resolve import resolve
+from continuity_conformance.terminal import summary
 from continuity_spec import load_requirements
 from continuity_spec.schema import schema
 
@@ -38,8 +40,8 @@ def continuity(path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 def here(tmp_path, monkeypatch):
     """The test's folder, whose packages this process finds as a new one would; what they leave in it is taken away again."""
     before = set(sys.modules)
-    monkeypatch.setattr("continuity_conformance.registry.CHECKS", dict(CHECKS))
-    monkeypatch.setattr("continuity_conformance.packs.PACKED", {})
+    monkeypatch.setattr("continuity_conformance.checks.registry.CHECKS", dict(CHECKS))
+    monkeypatch.setattr("continuity_conformance.suite.packs.PACKED", {})
     monkeypatch.syspath_prepend(str(tmp_path))
     installed.cache_clear()
     yield tmp_path

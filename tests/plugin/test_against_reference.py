@@ -17,7 +17,7 @@ import jsonschema
 import pytest
 from running import serving
 
-from continuity_conformance.release import newest
+from continuity_conformance.suite.release import newest
 from continuity_spec.schema import schema
 
 RELEASE = [requirement.id for requirement in newest().requirements]

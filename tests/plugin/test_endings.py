@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from continuity_conformance.release import newest
+from continuity_conformance.suite.release import newest
 
 
 @pytest.fixture

@@ -6,13 +6,14 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from continuity_conformance import results, summary
-from continuity_conformance.classes import class_of, class_verdicts
-from continuity_conformance.errors import KitError, UnreachableError
-from continuity_conformance.ledger import NOT_SELECTED, STOPPED, Ledger
-from continuity_conformance.release import newest
-from continuity_conformance.settings import Settings
-from continuity_conformance.verdicts import Evidence, Result, RunVerdict, Verdict, undecided
+from continuity_conformance.core.errors import KitError, UnreachableError
+from continuity_conformance.core.run_options import Settings
+from continuity_conformance.core.verdicts import Evidence, Result, RunVerdict, Verdict, undecided
+from continuity_conformance.results import write as results
+from continuity_conformance.results.classes import class_of, class_verdicts
+from continuity_conformance.results.ledger import NOT_SELECTED, STOPPED, Ledger
+from continuity_conformance.suite.release import newest
+from continuity_conformance.terminal import summary
 from continuity_spec import Level, Requirement
 from continuity_spec.schema import schema
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from continuity_conformance.release import newest
-from continuity_conformance.selection import node_id
+from continuity_conformance.suite.release import newest
+from continuity_conformance.suite.select import node_id
 
 NOWHERE = "http://127.0.0.1:9"
 OWN_TARGET = 'def pytest_addoption(parser):\n    parser.addoption("--target", default="own")\n'
@@ -63,7 +63,7 @@ def test_without_target_nothing_of_the_kit_is_imported(run_pytest, folder: Path)
         "import sys\n"
         "def test_own():\n"
         "    kit = [name for name in sys.modules if name.startswith('continuity_')]\n"
-        "    assert sorted(kit) == ['continuity_conformance', 'continuity_conformance.pytest_plugin']\n"
+        "    assert sorted(kit) == ['continuity_conformance', 'continuity_conformance.pytest.plugin']\n"
     )
 
     done = run_pytest("-q")

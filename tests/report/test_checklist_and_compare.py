@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from recorded import continuity, load, save
 
-from continuity_conformance.description import question
+from continuity_conformance.results.describe import question
 from continuity_spec import load as load_spec
 
 

@@ -10,7 +10,7 @@ import pytest
 from recorded import continuity, load, save
 
 from continuity_conformance.report import files
-from continuity_conformance.report.model import UnreadableResultsError, read
+from continuity_conformance.results.read import UnreadableResultsError, read
 
 
 def test_one_run_writes_all_formats(failing: Path):

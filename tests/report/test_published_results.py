@@ -14,7 +14,7 @@ import jsonschema
 import pytest
 import yaml
 
-from continuity_conformance.cache import user_cache
+from continuity_conformance.core.cache import user_cache
 from continuity_spec import load as load_spec
 from continuity_spec.schema import schema
 from pages import kept, measured

@@ -9,7 +9,7 @@ from jsonschema import Draft202012Validator
 from referencing import Registry
 from referencing.jsonschema import DRAFT202012
 
-from continuity_conformance.transport import events
+from continuity_conformance.http.client import events
 from continuity_spec.contract import Contract, load_openapi
 
 URI = "urn:the-document"

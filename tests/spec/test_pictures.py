@@ -2,8 +2,8 @@
 
 import pytest
 
-from continuity_conformance.checks import CHECKS
-from continuity_conformance.defects import defects
+from continuity_conformance.checks.registry import CHECKS
+from continuity_conformance.suite.defects import defects
 from continuity_spec import UnknownScenario, load, load_requirements
 from continuity_spec.lanes import Arrow, Lane, events
 from continuity_spec.phrases import SEEN, TOLD

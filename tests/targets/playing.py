@@ -9,8 +9,8 @@ from typing import Final
 
 from running import processes_with
 
-from continuity_conformance.run import Run
-from continuity_conformance.verdicts import Result
+from continuity_conformance.core.verdicts import Result
+from continuity_conformance.run.session import Run
 from continuity_spec import load
 
 HERMES = f"hermes=={os.environ.get('CONTINUITY_HERMES_VERSION', '0.19.0')}"

@@ -3,8 +3,8 @@
 import pytest
 from targets.playing import HERMES, TARGETS, play
 
-from continuity_conformance.targets import resolve
-from continuity_conformance.verdicts import Verdict
+from continuity_conformance.core.verdicts import Verdict
+from continuity_conformance.target.resolve import resolve
 
 PASS, FAIL, NOT_APPLICABLE = Verdict.PASS, Verdict.FAIL, Verdict.NOT_APPLICABLE
 FOUND = {

@@ -14,11 +14,11 @@ import pytest
 from running import processes_with
 from targets.playing import TARGETS, peers
 
-from continuity_conformance.cache import user_cache
-from continuity_conformance.probe import Probe, listening
-from continuity_conformance.profile import Profile
-from continuity_conformance.servers import Server, start_server
-from continuity_conformance.targets import resolve
+from continuity_conformance.core.cache import user_cache
+from continuity_conformance.probe.server import Probe, listening
+from continuity_conformance.target.profile import Profile
+from continuity_conformance.target.resolve import resolve
+from continuity_conformance.target.server import Server, start_server
 
 NOBODY_AND_LOOPBACK = {"00000000", "0100007F", "0" * 32, "0000000000000000FFFF00000100007F", "0" * 24 + "01000000"}
 

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from continuity_conformance.applicability import Prospect
-from continuity_conformance.errors import ContinuityError
-from continuity_conformance.stage import Target
+from continuity_conformance.core.errors import ContinuityError
+from continuity_conformance.run.applicability import Prospect
+from continuity_conformance.scenario.context import Target
 from continuity_spec import Requirement
 
 

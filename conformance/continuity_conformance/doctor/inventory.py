@@ -4,15 +4,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from continuity_conformance.calibration import claims_in
-from continuity_conformance.claims import TRIALS
-from continuity_conformance.dialogue import Dialogue
-from continuity_conformance.doctor.cleaning import SESSIONS
+from continuity_conformance.checks.discover import TRIALS
+from continuity_conformance.core.failure import Unmet, Untested
+from continuity_conformance.doctor.cleanup import SESSIONS
 from continuity_conformance.doctor.findings import Topic
-from continuity_conformance.doctor.patient import Patient, dialogue_on
-from continuity_conformance.failure import Unmet, Untested
-from continuity_conformance.marks import answer_mark
-from continuity_conformance.stage import Stage
+from continuity_conformance.doctor.state import Patient, dialogue_on
+from continuity_conformance.probe.marks import answer_mark
+from continuity_conformance.run.calibrate import claims_in
+from continuity_conformance.scenario.context import Stage
+from continuity_conformance.scenario.dialogue import Dialogue
 
 _REFUSED: Final = frozenset({401, 403})
 _ANY: Final = {"status": "any"}

@@ -9,24 +9,24 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 from typing import Final
 
-from continuity_conformance.applicability import foreseen
-from continuity_conformance.calibration import ask, assumed, capabilities, conclude
+from continuity_conformance.core.errors import ContinuityError, UnreachableError
 from continuity_conformance.doctor import address, inventory
-from continuity_conformance.doctor.cleaning import clean_up, places
+from continuity_conformance.doctor.cleanup import clean_up, places
+from continuity_conformance.doctor.dry_run import Rehearsal
 from continuity_conformance.doctor.findings import Findings, Topic
-from continuity_conformance.doctor.patient import Patient
-from continuity_conformance.doctor.rehearsal import Rehearsal
-from continuity_conformance.doctor.turns import first_turns
-from continuity_conformance.doctor.wire import Recorder
-from continuity_conformance.errors import ContinuityError, UnreachableError
-from continuity_conformance.probe import Probe
-from continuity_conformance.profile import Profile
-from continuity_conformance.reaching import must_answer, other_than_http
-from continuity_conformance.remote_probe import RemoteProbe
-from continuity_conformance.servers import Server
-from continuity_conformance.stage import Observer, Stage
-from continuity_conformance.tls import trust
-from continuity_conformance.transport import Answer, Request
+from continuity_conformance.doctor.first_turns import first_turns
+from continuity_conformance.doctor.recorder import Recorder
+from continuity_conformance.doctor.state import Patient
+from continuity_conformance.http.client import Answer, Request
+from continuity_conformance.http.connect import must_answer, other_than_http
+from continuity_conformance.http.tls import trust
+from continuity_conformance.probe.client import RemoteProbe
+from continuity_conformance.probe.server import Probe
+from continuity_conformance.run.applicability import foreseen
+from continuity_conformance.run.calibrate import ask, assumed, capabilities, conclude
+from continuity_conformance.scenario.context import Observer, Stage
+from continuity_conformance.target.profile import Profile
+from continuity_conformance.target.server import Server
 from continuity_spec import Requirement
 
 _CONNECT_SECONDS: Final = 5.0

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, NoReturn
 
-from continuity_conformance.dialogue import Dialogue
-from continuity_conformance.failure import Unmet
-from continuity_conformance.interventions import made_step
-from continuity_conformance.stage import Exchange
-from continuity_conformance.transport import Answer, Request
+from continuity_conformance.core.failure import Unmet
+from continuity_conformance.http.client import Answer, Request
+from continuity_conformance.scenario.context import Exchange
+from continuity_conformance.scenario.dialogue import Dialogue
+from continuity_conformance.scenario.interventions import made_step
 
 _IDS: Final = re.compile(r"/(sessions|responses)/[^/]+")
 _SHRUNK_AT_MOST: Final = 25

@@ -8,9 +8,9 @@ import unicodedata
 import xml.etree.ElementTree as ET
 from typing import Final
 
-from continuity_conformance.report.model import Report
-from continuity_conformance.tally import HEADS, total
-from continuity_conformance.verdicts import RunVerdict, Verdict
+from continuity_conformance.core.verdicts import RunVerdict, Verdict
+from continuity_conformance.results.read import Report
+from continuity_conformance.results.tally import HEADS, total
 
 _LABEL: Final = "session continuity"
 _COLOURS: Final[dict[RunVerdict, tuple[str, str]]] = {

@@ -8,13 +8,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from continuity_conformance.description import build, checked, pitfalls, question
-from continuity_conformance.headline import headline
+from continuity_conformance.core.text import cut, one_line
+from continuity_conformance.core.verdicts import Verdict
 from continuity_conformance.report.markdown import code, plain
-from continuity_conformance.report.model import Report
 from continuity_conformance.report.page import page
-from continuity_conformance.report.visible import cut, one_line
-from continuity_conformance.verdicts import Verdict
+from continuity_conformance.results.describe import build, checked, pitfalls, question
+from continuity_conformance.results.one_line import headline
+from continuity_conformance.results.read import Report
 from continuity_spec import Level, Requirement
 
 _RESULT = 300

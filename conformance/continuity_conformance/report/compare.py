@@ -8,12 +8,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from continuity_conformance.core.text import cut, one_line
+from continuity_conformance.core.verdicts import Result, Verdict
 from continuity_conformance.report.markdown import code, plain, table
-from continuity_conformance.report.model import Report
 from continuity_conformance.report.page import MARKS, page
-from continuity_conformance.report.visible import cut, one_line
-from continuity_conformance.tally import HEADS, Tally, total
-from continuity_conformance.verdicts import Result, Verdict
+from continuity_conformance.results.read import Report
+from continuity_conformance.results.tally import HEADS, Tally, total
 
 _FAILING = frozenset({Verdict.FAIL, Verdict.ERROR})
 _NOT_THERE = "·"

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from continuity_conformance.errors import KitError, UsageError
+from continuity_conformance.core.errors import KitError, UsageError
+from continuity_conformance.core.files import replace_file
 from continuity_conformance.report import badge, checklist, html, junit, markdown, reproduce
-from continuity_conformance.report.model import Report, read
-from continuity_conformance.whole_file import replace_file
+from continuity_conformance.results.read import Report, read
 
 FILES: Final[dict[str, Callable[[Report], str]]] = {
     "report.html": html.render,

@@ -10,16 +10,16 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
-from continuity_conformance.curl import curl
-from continuity_conformance.headline import headline
-from continuity_conformance.report.model import Report, Row, Scenario
+from continuity_conformance.core.text import cut, one_line, without_middle
+from continuity_conformance.core.verdicts import Evidence, Verdict, by_weight
+from continuity_conformance.http.curl import curl
+from continuity_conformance.report.conversation import Beat, Event, conversation
 from continuity_conformance.report.page import MARKS, ROOM, page, template
 from continuity_conformance.report.reproduce import again
-from continuity_conformance.report.talk import Beat, Event, conversation
-from continuity_conformance.report.visible import cut, one_line, without_middle
-from continuity_conformance.tally import HEADS, by_area, by_level, columns, total
-from continuity_conformance.transcript import is_stream, telling
-from continuity_conformance.verdicts import Evidence, Verdict, by_weight
+from continuity_conformance.results.one_line import headline
+from continuity_conformance.results.read import Report, Row, Scenario
+from continuity_conformance.results.tally import HEADS, by_area, by_level, columns, total
+from continuity_conformance.results.transcript import is_stream, telling
 
 _ROOM_OF_ONE: Final = 24_000
 _ROOM_FOR_THE_FIRST: Final = 8_500

@@ -8,12 +8,12 @@ import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from typing import Final
 
-from continuity_conformance.classes import class_of
-from continuity_conformance.headline import headline
-from continuity_conformance.report.model import Report, Row
-from continuity_conformance.report.visible import cut, one_line
-from continuity_conformance.tally import by_area
-from continuity_conformance.verdicts import Verdict
+from continuity_conformance.core.text import cut, one_line
+from continuity_conformance.core.verdicts import Verdict
+from continuity_conformance.results.classes import class_of
+from continuity_conformance.results.one_line import headline
+from continuity_conformance.results.read import Report, Row
+from continuity_conformance.results.tally import by_area
 
 _MESSAGE: Final = 400
 _TEXT: Final = 20_000

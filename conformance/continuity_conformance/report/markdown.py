@@ -8,13 +8,13 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from continuity_conformance.headline import headline
-from continuity_conformance.report.model import Report, Row
+from continuity_conformance.core.text import cut, one_line
+from continuity_conformance.core.verdicts import RunVerdict, Verdict
 from continuity_conformance.report.page import MARKS
 from continuity_conformance.report.reproduce import again
-from continuity_conformance.report.visible import cut, one_line
-from continuity_conformance.tally import HEADS, Tally, by_area, columns, total
-from continuity_conformance.verdicts import RunVerdict, Verdict
+from continuity_conformance.results.one_line import headline
+from continuity_conformance.results.read import Report, Row
+from continuity_conformance.results.tally import HEADS, Tally, by_area, columns, total
 
 _SIGNS: Final = re.compile(r"([\\`*_\[\]<>|~$&]|:(?=//)|(?<=www)\.)")
 _MENTION: Final = re.compile(r"([@#])(?=\w)")

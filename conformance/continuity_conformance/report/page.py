@@ -13,7 +13,7 @@ from typing import Final
 import jinja2
 from markupsafe import Markup
 
-from continuity_conformance.verdicts import Verdict
+from continuity_conformance.core.verdicts import Verdict
 
 _FOLDER: Final = Path(__file__).parent / "templates"
 ROOM: Final = 1_000_000

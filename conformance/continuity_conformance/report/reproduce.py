@@ -7,12 +7,12 @@ import shlex
 from collections.abc import Iterator
 from typing import Final
 
-from continuity_conformance.curl import one_request
-from continuity_conformance.fuzz.budget import DEFAULT_EXAMPLES, DEFAULT_SEED
-from continuity_conformance.headline import headline
-from continuity_conformance.report.model import Again, Report, Row
-from continuity_conformance.report.visible import cut, one_line
-from continuity_conformance.verdicts import Verdict
+from continuity_conformance.core.budget import DEFAULT_EXAMPLES, DEFAULT_SEED
+from continuity_conformance.core.text import cut, one_line
+from continuity_conformance.core.verdicts import Verdict
+from continuity_conformance.http.curl import one_request
+from continuity_conformance.results.one_line import headline
+from continuity_conformance.results.read import Again, Report, Row
 
 _COMMENT: Final = 160
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from continuity_conformance.core.text import cut
 from continuity_conformance.report.markdown import code, plain
-from continuity_conformance.report.visible import cut
 from pages.kept import as_slug_02, requirements
 
 AS_SLUG_02 = "as SLUG-02: the history doubles"

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from continuity_conformance.cache import user_cache
+from continuity_conformance.core.cache import user_cache
 
 HERE = Path(__file__).parents[1]
 _DROPPED = {"scenarios", "why", "origin", "how", "question", "checked", "build", "pitfalls"}

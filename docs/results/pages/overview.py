@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
+from continuity_conformance.core.verdicts import Verdict
 from continuity_conformance.report.compare import Change, Comparison, Run, compare
 from continuity_conformance.report.markdown import plain, table
-from continuity_conformance.report.model import read
 from continuity_conformance.report.page import MARKS
-from continuity_conformance.tally import HEADS
-from continuity_conformance.verdicts import Verdict
+from continuity_conformance.results.read import read
+from continuity_conformance.results.tally import HEADS
 from pages.failures import AS_SLUG_02
 from pages.kept import as_slug_02, requirements, runs
 

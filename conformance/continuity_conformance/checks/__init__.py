@@ -1,0 +1,31 @@
+"""Python checks, for what the scenario vocabulary cannot say: one module an area.
+
+Importing the package registers all of them. A check is a short async function without `if` and `try`; an entry names it, as in
+`check: header_spelling`.
+"""
+
+from continuity_conformance.checks import (
+    compress,
+    contract,
+    contract_sequences,
+    discover,
+    durable,
+    echo,
+    error,
+    isolate,
+    migrate,
+    stream,
+)
+
+__all__ = [
+    "compress",
+    "contract",
+    "contract_sequences",
+    "discover",
+    "durable",
+    "echo",
+    "error",
+    "isolate",
+    "migrate",
+    "stream",
+]

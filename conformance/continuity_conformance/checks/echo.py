@@ -1,0 +1,82 @@
+"""Checks of ECHO: the spelling of the continuity header, and the real `openai` client on both endpoints."""
+
+from continuity_conformance.checks.openai_client import must_equal, real_client, user_message, user_text
+from continuity_conformance.checks.registry import check
+from continuity_conformance.core.failure import Inapplicable
+from continuity_conformance.scenario.dialogue import Dialogue
+
+
+@check
+async def header_spelling(dialogue: Dialogue) -> None:
+    """ECHO-04: the field name in any case, blanks around the value, and an empty value that equals no header."""
+    header = _header(dialogue)
+    names = dialogue.names
+    session = names.text("$id", "session")
+    await dialogue.do("chat", {"session": "$id"}, session="$id", say="red")
+    said = ["red"]
+    spellings = [(header.lower(), session), (header.upper(), session), (header.swapcase(), session)]
+    blanks = [(header, f"   {session}"), (header, f"{session}  \t "), (header, f"\t {session} ")]
+    for number, (name, value) in enumerate([*spellings, *blanks]):
+        said.append(f"blue {number}")
+        await dialogue.do("chat", {"session": "$id", "sees": list(said)}, say=said[-1], headers={name: value})
+    await dialogue.do("chat", {"session": "$derived", "sees": ["white"]}, say="white")
+    for number, empty in enumerate(["", "  "]):
+        derived = {"session": "$derived", "sees": ["white"]}
+        minted = {"session": f"$minted-{number}", "sees": ["white"]}
+        expected = {"by derivation": {"content-v1": derived, "content-v2": derived, "none": minted}}
+        await dialogue.do("chat", expected, say="white", headers={header: empty})
+
+
+@check
+async def openai_client(dialogue: Dialogue) -> None:
+    """ECHO-09: an unmodified OpenAI client reads chat completions, plain and streamed, and goes on in their session."""
+    headers, body = _session_in(dialogue, dialogue.names.text("$id", "session"))
+    async with real_client(dialogue) as client:
+        model = dialogue.stage.target.profile.model
+        completion = await client.chat.completions.create(
+            model=model, messages=[user_message(dialogue, "red")], extra_headers=headers, extra_body=body
+        )
+        stream = await client.chat.completions.create(
+            model=model, messages=[user_message(dialogue, "blue")], extra_headers=headers, extra_body=body, stream=True
+        )
+        choices = [chunk.choices[0] async for chunk in stream]
+        must_equal("the kind of object", completion.object, "chat.completion")
+        must_equal("the role of the answer", completion.choices[0].message.role, "assistant")
+        must_equal("the finish_reason", completion.choices[0].finish_reason, "stop")
+        must_equal("the last finish_reason of the stream", choices[-1].finish_reason, "stop")
+        must_equal("whether the stream had text", any(choice.delta.content for choice in choices), True)
+    await dialogue.do("chat", {"session": "$id", "sees": ["red", "blue", "green"]}, session="$id", say="green")
+
+
+@check
+async def openai_client_responses(dialogue: Dialogue) -> None:
+    """ECHO-13: an unmodified OpenAI client reads response objects, stored ones and the events of a stream."""
+    async with real_client(dialogue) as client:
+        model = dialogue.stage.target.profile.model
+        first = await client.responses.create(model=model, input=user_text(dialogue, "red"))
+        again = await client.responses.retrieve(first.id)
+        stream = await client.responses.create(
+            model=model, input=user_text(dialogue, "blue"), previous_response_id=first.id, stream=True
+        )
+        events = [event async for event in stream]
+        texts = [event.delta for event in events if event.type == "response.output_text.delta"]
+        ends = [event.response for event in events if event.type == "response.completed"]
+        must_equal("the kind of object", first.object, "response")
+        must_equal("whether there is text", bool(first.output_text), True)
+        must_equal("the text of the stored response", again.output_text, first.output_text)
+        must_equal("the texts of response.completed", [end.output_text for end in ends], ["".join(texts)])
+        dialogue.names.capture("$last", "response", "alice", ends[0].id)
+    await dialogue.do("respond", {"sees": ["red", "blue", "green"]}, previous_response_id="$last", say="green")
+
+
+def _header(dialogue: Dialogue) -> str:
+    """The continuity header, of a target that has one."""
+    if dialogue.stage.target.profile.body:
+        raise Inapplicable("the target takes the session from the body")
+    return dialogue.stage.target.header
+
+
+def _session_in(dialogue: Dialogue, session: str) -> tuple[dict[str, str], dict[str, str]]:
+    """Headers and body fields that name a session to this target."""
+    body = dialogue.stage.target.profile.body
+    return ({}, {body: session}) if body else ({dialogue.stage.target.header: session}, {})

@@ -1,0 +1,48 @@
+"""Python checks of ERROR: bodies that no JSON can say, and a server without keys."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from continuity_conformance.checks.registry import check, costly
+from continuity_conformance.checks.server_without_keys import without_a_key
+from continuity_conformance.scenario.dialogue import Dialogue
+
+_JSON: Final[Mapping[str, str]] = {"Content-Type": "application/json"}
+_NOBODY: Final[Mapping[str, str]] = {"as": "nobody"}
+
+
+@check
+async def bad_json(dialogue: Dialogue) -> None:
+    """ERROR-06: a body that is no JSON, or has lone surrogates in it."""
+    path = "/v1/chat/completions"
+    await dialogue.do("chat", {"session": "$id", "sees": ["red"]}, session="$id", say="red")
+    refused = _error(400, "invalid_request_error", "invalid_json")
+    for body in (b'{"messages": [', b"", b'{"messages": "\xff"}', b'{"model": "\\ud800", "messages": []}'):
+        await dialogue.do("request", refused, method="POST", path=path, headers=_JSON, body=body)
+    await dialogue.do("chat", {"session": "$id", "sees": ["red", "blue"]}, session="$id", say="blue")
+
+
+@check
+async def body_too_large(dialogue: Dialogue) -> None:
+    """ERROR-10: a body of one byte more than the profile says that the target takes."""
+    largest = dialogue.interventions.largest_body()
+    body = b'{"messages": "' + b" " * (largest - 15) + b'"}'
+    await dialogue.do("chat", {"session": "$id", "sees": ["red"]}, session="$id", say="red")
+    refused = _error(413, "invalid_request_error", "request_too_large")
+    await dialogue.do("request", refused, method="POST", path="/v1/chat/completions", headers=_JSON, body=body)
+    await dialogue.do("chat", {"session": "$id", "sees": ["red", "blue"]}, session="$id", say="blue")
+
+
+@costly
+@check
+async def forbidden_without_keys(dialogue: Dialogue) -> None:
+    """ERROR-14: a server without keys says that a key is needed to continue a session."""
+    async with without_a_key(dialogue):
+        await dialogue.do("chat", {"session": "$told", "sees": ["red"]}, **_NOBODY, say="red")
+        refused = _error(403, "permission_error", "session_requires_key")
+        await dialogue.do("chat", refused, **_NOBODY, session="$told", say="blue")
+        await dialogue.do("chat", {"sees": ["green"]}, **_NOBODY, say="green")
+
+
+def _error(status: int, kind: str, code: str) -> dict[str, object]:
+    return {"status": status, "body": {"error": {"type": kind, "code": code}}}

@@ -1,0 +1,73 @@
+"""The real `openai` client, pointed at the target: what the checks of ECHO and COMPRESS use."""
+
+import asyncio
+import importlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from types import ModuleType
+from typing import TYPE_CHECKING, Final
+
+from continuity_conformance.core.failure import Unmet
+from continuity_conformance.http.auth import standing_fields
+from continuity_conformance.http.tls import trust
+from continuity_conformance.scenario.dialogue import Dialogue
+from continuity_spec import Requirement
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+    from openai.types.chat import ChatCompletionUserMessageParam
+
+_STEP: Final = "the openai client"
+_CLIENT_TURNS: Final = 4
+
+
+def load_client() -> ModuleType:
+    """The real client: a second of imports, for which a thread is there and a target's start is the time."""
+    return importlib.import_module("openai")
+
+
+def uses_client(requirement: Requirement) -> bool:
+    return (requirement.check or "").startswith("openai_client")
+
+
+@asynccontextmanager
+async def real_client(dialogue: Dialogue) -> AsyncIterator["AsyncOpenAI"]:
+    """The real client, on this target. Whatever it cannot take is a finding about the target."""
+    openai = await asyncio.to_thread(load_client)
+    profile = dialogue.stage.target.profile
+    seconds = profile.limits.turn_seconds
+    key = profile.principals.get("alice", "")
+    client: AsyncOpenAI = openai.AsyncOpenAI(
+        base_url=f"{dialogue.stage.server.url}/v1",
+        api_key=key if key and profile.key_field.usual else "none",
+        default_headers=dict(standing_fields(profile, "" if profile.key_field.usual else key)),
+        max_retries=0,
+        http_client=openai.DefaultAsyncHttpxClient(verify=trust(profile.ca)),
+    )
+    try:
+        async with client, asyncio.timeout(seconds * _CLIENT_TURNS):
+            yield client
+    except (
+        openai.OpenAIError,
+        AttributeError,
+        TypeError,
+        IndexError,
+        ValueError,
+        RecursionError,
+        TimeoutError,
+    ) as trouble:
+        actual = f"{type(trouble).__name__}: {trouble}"
+        raise Unmet("an answer that the openai client reads", actual, expectation="client", step=_STEP) from None
+
+
+def user_message(dialogue: Dialogue, label: str) -> "ChatCompletionUserMessageParam":
+    return {"role": "user", "content": user_text(dialogue, label)}
+
+
+def user_text(dialogue: Dialogue, label: str) -> str:
+    return dialogue.speech.user_text(label)
+
+
+def must_equal(what: str, actual: object, expected: object) -> None:
+    if actual != expected:
+        raise Unmet(f"{what}: {expected}", str(actual), expectation="client", step=_STEP)

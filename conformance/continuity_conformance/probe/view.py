@@ -1,0 +1,110 @@
+"""What a model call saw, read as turns.
+
+A **whole turn** is a user mark followed directly by its answer (tool calls and their results may stand between). Anything else is named
+as what it is: `blue (no answer)`, `answer to blue (no question)`. Pure: knows neither the probe nor the target.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from continuity_conformance.probe.marks import Sighting
+
+Label = Callable[[str], str]
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The sightings of one model call, with what its summaries cover, and its messages where a log has them."""
+
+    sightings: tuple[Sighting, ...]
+    summarised: frozenset[str] = frozenset()
+    messages: tuple[Mapping[str, object], ...] | None = None
+
+    @property
+    def has_summary(self) -> bool:
+        return any(sighting.kind == "summary" for sighting in self.sightings)
+
+    def system_marks(self) -> list[str]:
+        return [sighting.mark for sighting in self.sightings if sighting.kind == "system"]
+
+    def results(self) -> list[str]:
+        """What tools gave the model, in order."""
+        return [sighting.text for sighting in self.sightings if sighting.kind == "result"]
+
+
+def turns(view: View, label: Label, *, failed: frozenset[str] = frozenset()) -> list[str]:
+    """The turns that a view shows, in order, by label. `failed`: marks of turns that any assistant message completes."""
+    items = [sighting for sighting in view.sightings if sighting.kind in {"user", "answer", "text"}]
+    items = [item for item in items if item.kind != "text" or item.role == "assistant"]
+    seen: list[str] = []
+    position = 0
+    while position < len(items):
+        item = items[position]
+        following = items[position + 1] if position + 1 < len(items) else None
+        words, used = _read(item, following, label, failed)
+        seen += words
+        position += used
+    return seen
+
+
+def _read(item: Sighting, following: Sighting | None, label: Label, failed: frozenset[str]) -> tuple[list[str], int]:
+    """How one item reads, and how many items it takes up."""
+    if item.kind == "text":
+        return [], 1
+    name = label(item.mark)
+    if item.kind == "answer":
+        return [f"answer to {name} (no question)" + _as_role(item, "assistant")], 1
+    if item.role != "user":
+        return [name + _as_role(item, "user")], 1
+    if following is None or _answers(following, item, failed):
+        return [name], 1 if following is None else 2
+    if following.kind == "answer" and following.mark == item.mark:
+        return [f"{name} (answer{_as_role(following, 'assistant')})"], 2
+    return [f"{name} (no answer)"], 1
+
+
+def _answers(following: Sighting, item: Sighting, failed: frozenset[str]) -> bool:
+    if following.role != "assistant":
+        return False
+    return following.mark == item.mark if following.kind == "answer" else item.mark in failed
+
+
+def _as_role(item: Sighting, natural: str) -> str:
+    return "" if item.role == natural else f" as {item.role or 'nobody'}"
+
+
+def unpaired(messages: Sequence[Mapping[str, object]]) -> list[str]:
+    """Tool calls without a result right after them, results without a call right before them, and calls that come twice."""
+    calls = [call for message in messages for call in _calls(message)]
+    troubles = [f"call {call} twice" for call in dict.fromkeys(calls) if calls.count(call) > 1]
+    waiting: list[str] = []
+    for message in messages:
+        if message.get("role") == "tool":
+            result = str(message.get("tool_call_id", ""))
+            troubles += [] if result in waiting else [f"result {result} without its call before it"]
+            waiting = [call for call in waiting if call != result]
+            continue
+        troubles += [f"call {call} without its result after it" for call in waiting]
+        waiting = _calls(message)
+    return troubles + [f"call {call} without its result after it" for call in waiting]
+
+
+def _calls(message: Mapping[str, object]) -> list[str]:
+    calls = message.get("tool_calls")
+    return (
+        [str(call.get("id", "")) for call in calls if isinstance(call, Mapping)] if isinstance(calls, Sequence) else []
+    )
+
+
+def matches(pattern: Sequence[str], seen: Sequence[str], copies: Mapping[str, Sequence[str]]) -> bool:
+    """Whether `seen` is `pattern`, where `maybe x` is x or nothing, and `each x` every accepted copy of x, once, in any order."""
+    if not pattern:
+        return not seen
+    first, rest = pattern[0], pattern[1:]
+    if first.startswith("maybe "):
+        wanted = first.removeprefix("maybe ")
+        return matches(rest, seen, copies) or (seen[:1] == [wanted] and matches(rest, seen[1:], copies))
+    if first.startswith("each "):
+        accepted = copies[first.removeprefix("each ")]
+        return sorted(seen[: len(accepted)]) == sorted(accepted) and matches(rest, seen[len(accepted) :], copies)
+    return list(seen[:1]) == [first] and matches(rest, seen[1:], copies)

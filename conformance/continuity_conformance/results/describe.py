@@ -1,0 +1,142 @@
+"""A requirement in words: what a report says about it beside its verdict.
+
+Everything comes from the entry: its question, how it is checked, what a server must build for it, what others got wrong. It goes into results.json, so
+that a report needs nothing else.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from continuity_conformance.core.errors import KitError
+from continuity_conformance.suite.defects import defects
+from continuity_spec import Requirement, Scenario, Step
+from continuity_spec.flow import flow
+
+_ENDPOINTS: Final[Mapping[str, str]] = {"chat": "POST /v1/chat/completions", "respond": "POST /v1/responses"}
+_RESOURCES: Final[Mapping[str, str]] = {"response": "/v1/responses/{id}", "session": "/v1/sessions/{id}"}
+_WORK: Final[Mapping[str, str]] = {
+    "session": "the continuity header on the answer",
+    "announces": "the new id in the stream, before its end marker",
+    "response": "ids of responses that can be continued from",
+    "like": "answers that give away nothing by their form",
+    "sees": "the stored history to the model: whole, in order, once",
+    "recalls": "the history to the model, verbatim or in a summary",
+    "forgets": "nothing of other turns to the model",
+    "summary": "the summary to the model after a compression",
+    "system": "the system prompt to the model, once",
+    "tools": "tool calls stored together with their results",
+    "reads": "one workspace for the tools of the turns that share it",
+    "ran": "one model call for one turn",
+    "serial": "one turn of a session after the other",
+    "valid": "answers that validate against openapi.yaml",
+    "agrees": "the same id in header and body",
+}
+"""What an expectation asks a server to build."""
+_SURVIVES: Final[Mapping[str, str]] = {
+    "restart": "state that survives a restart",
+    "kill": "state that survives a kill",
+    "evict": "state that survives the eviction of a response",
+    "break_store": "a decision for the time in which the store is down",
+    "legacy": "an upgrade of old databases in place",
+}
+
+
+def described(requirement: Requirement) -> dict[str, object]:
+    """What results.json says about the entry itself."""
+    return {
+        "why": requirement.why,
+        "origin": list(requirement.origin),
+        "how": requirement.how,
+        "question": question(requirement),
+        "checked": checked(requirement),
+        "build": build(requirement),
+        "pitfalls": pitfalls(requirement),
+        "scenarios": [_scenario(scenario) for scenario in requirement.scenarios],
+    }
+
+
+def question(requirement: Requirement) -> str:
+    """What a reviewer asks."""
+    if requirement.manual is not None:
+        return requirement.manual
+    text = requirement.text
+    if ". " in text:
+        return f"{'Is all of this ruled out?' if requirement.level.forbids else 'Does all of this hold?'} {text}"
+    asked = "Is it ruled out that" if requirement.level.forbids else "Does it hold that"
+    # A word in capitals (POST) keeps them.
+    return f"{asked} {text if text[1:2].isupper() else text[:1].lower() + text[1:]}".removesuffix(".") + "?"
+
+
+def checked(requirement: Requirement) -> str:
+    """How it is checked, in one sentence."""
+    if requirement.manual is not None:
+        return "By review: a person answers, no run can."
+    if requirement.always is not None:
+        after = " and ".join(sorted(requirement.always.after))
+        return f"On every matching answer of the whole run, after {after}."
+    if requirement.check is not None:
+        return f"By the Python check {requirement.check}."
+    named = [scenario.name for scenario in requirement.scenarios if scenario.name]
+    number = len(requirement.scenarios)
+    return f"By {number} scenario{'s' if number > 1 else ''}{': ' if named else ''}{'; '.join(named)}."
+
+
+def build(requirement: Requirement) -> list[str]:
+    """What a server needs for it: endpoints, then what its steps expect and go through."""
+    steps = [step for scenario in requirement.scenarios for step in scenario.walk()]
+    words = {word for step in steps for word in _words(step.expect)}
+    words |= _words(requirement.always.expect) if requirement.always is not None else set()
+    verbs = {step.verb for step in steps} | set(requirement.always.after if requirement.always is not None else ())
+    found = [_ENDPOINTS[verb] for verb in _ENDPOINTS if verb in verbs]
+    found += [endpoint for step in steps for endpoint in _resource(step)]
+    found += [work for word, work in _WORK.items() if word in words]
+    found += [work for verb, work in _SURVIVES.items() if verb in verbs]
+    # What a Python check is about only its entry's text can say.
+    found = found or [requirement.text]
+    found += [f"only where {option} is {' or '.join(values)}" for option, values in requirement.when.items()]
+    return list(dict.fromkeys(found))
+
+
+def _words(expect: object) -> set[str]:
+    """The words of an expectation, those of its branches too."""
+    if isinstance(expect, Mapping):
+        branches = [value for word, value in expect.items() if str(word).startswith("by ") or word == "either"]
+        inner = [group for branch in branches for group in (branch.values() if isinstance(branch, Mapping) else branch)]
+        return {str(word) for word in expect}.union(*map(_words, inner))
+    return set()
+
+
+def _resource(step: Step) -> Iterator[str]:
+    if step.verb in {"get", "delete"}:
+        yield from (f"{step.verb.upper()} {path}" for word, path in _RESOURCES.items() if word in step.params)
+    if step.verb == "request":
+        yield f"{step.params.get('method', '')} {step.params.get('path', '')}".strip()
+
+
+def pitfalls(requirement: Requirement) -> list[str]:
+    """How servers got it wrong: the defects that were made for it."""
+    try:
+        texts = {name: defect.text for name, defect in defects().items()}
+    except KitError:
+        texts = {}  # A report is worth more than its wording: a defect's name has to do.
+    return [texts.get(name, name.replace("-", " ")) for name in requirement.refuted_by]
+
+
+def _scenario(scenario: Scenario) -> dict[str, object]:
+    return {
+        "name": scenario.name,
+        "examples": len(scenario.examples),
+        "steps": [
+            {"number": number, "does": step.text, "expect": flow(step.expect)[1:-1]}
+            for number, step in numbered(scenario.steps)
+        ],
+    }
+
+
+def numbered(steps: Sequence[Step], within: str = "") -> Iterator[tuple[str, Step]]:
+    """Each step under the number that exchanges name it by; the parts of one stand in place of it."""
+    for position, step in enumerate(steps, 1):
+        number = f"{within}{position}"
+        if not step.together:
+            yield number, step
+        yield from numbered((*step.together, *step.during), f"{number}.")

@@ -1,0 +1,152 @@
+"""Evidence: exchanges and interventions as results.json keeps them, redacted and cut, and the text of a failure."""
+
+import string
+import textwrap
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import quote
+
+from continuity_conformance.core.failure import Unmet
+from continuity_conformance.http.client import Answer, Request
+from continuity_conformance.http.curl import one_request
+from continuity_conformance.http.reading import Reading
+from continuity_conformance.results.redaction import BODY_KEPT, Redactor
+from continuity_conformance.results.transcript import in_order, told_lines
+from continuity_conformance.scenario.context import Exchange
+from continuity_conformance.scenario.intervention_log import Intervention
+from continuity_conformance.scenario.wording import shortened
+from continuity_spec import Requirement
+
+_TEXT_KEPT: Final = 400
+_WIDTH: Final = 100
+_SAFE: Final = string.printable[:95].replace("%", "")
+"""What stands for itself where bytes are written as a text: ASCII that can be seen, and blanks."""
+_TOLD_AT_MOST: Final = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A dialogue as results.json tells it."""
+
+    exchanges: tuple[Mapping[str, Any], ...]
+    interventions: tuple[Mapping[str, Any], ...] = ()
+
+
+def as_evidence(exchange: Exchange, redactor: Redactor) -> dict[str, object]:
+    """One exchange as results.json keeps it."""
+    return {
+        "at": round(exchange.at, 3),
+        "seconds": round(exchange.answer.seconds, 3),
+        "step": exchange.number,
+        "does": redactor.body(exchange.step.text),
+        "principal": exchange.principal,
+        "label": redactor.text(exchange.label),
+        "request": _request(exchange.request, redactor),
+        "answer": _answer(exchange.answer, redactor) if exchange.answer.status else None,
+        "error": redactor.body(exchange.answer.error),
+        "told": _told(exchange.reading, redactor) if exchange.reading is not None else None,
+        "seen": [redactor.body(each) for each in exchange.seen] if exchange.seen is not None else None,
+        "summarised": [redactor.text(label) for label in exchange.summarised],
+        **({"replays": exchange.replays} if exchange.replays else {}),
+    }
+
+
+def as_note(intervention: Intervention, redactor: Redactor) -> dict[str, object]:
+    """One intervention as results.json keeps it."""
+    return {
+        "at": round(intervention.at, 3),
+        "step": intervention.number,
+        "does": redactor.body(intervention.does),
+        "how": redactor.body(intervention.how),
+        "proof": intervention.proof,
+    }
+
+
+def _told(reading: Reading, redactor: Redactor) -> dict[str, object]:
+    """What the answer to a turn says, plain or streamed, without its wrapping."""
+    session = reading.session.get("id") if reading.session is not None else None
+    return {
+        "response": redactor.text(reading.id or ""),
+        "session": redactor.text(session) if isinstance(session, str) else "",
+        "text": redactor.text(reading.text)[:_TEXT_KEPT],
+    }
+
+
+def _request(request: Request, redactor: Redactor) -> dict[str, object]:
+    text = (request.data or b"").decode("utf-8", "backslashreplace")
+    made_of = _made_of(request, redactor)
+    return {
+        "method": request.method,
+        "url": redactor.body(request.url),
+        "headers": redactor.headers(tuple(request.fields.items())),
+        "body": redactor.body(shortened(text)),
+        **({"made_of": made_of} if made_of else {}),
+        **({"key_as": redactor.text(request.key_as), "key_in": request.key_in} if request.key_as else {}),
+    }
+
+
+def _made_of(request: Request, redactor: Redactor) -> list[list[object]]:
+    """What a body is made of that no text shows as it is: because it is too long, is no UTF-8, or has control characters in it."""
+    parts = [(text.encode(), times) for text, times in request.made_of]
+    if not parts and isinstance(request.body, bytes) and len(request.body) <= BODY_KEPT and not _is_plain(request.body):
+        parts = [(request.body, 1)]
+    # A body with a secret in it is none that can be shown.
+    secret = any(redactor.hides(part.decode("utf-8", "surrogateescape")) for part, _ in parts)
+    return [] if secret else [[quote(part, safe=_SAFE), times] for part, times in parts]
+
+
+def _is_plain(body: bytes) -> bool:
+    try:
+        return body.decode().isprintable()
+    except UnicodeDecodeError:
+        return False
+
+
+def _answer(answer: Answer, redactor: Redactor) -> dict[str, object]:
+    body = redactor.stream(answer.text) if answer.streamed else redactor.body(answer.text)
+    return {"status": answer.status, "headers": redactor.headers(answer.headers), "body": body}
+
+
+def failure_text(requirement: Requirement, scenario: str, unmet: Unmet, dialogue: Told, again: str) -> str:
+    """A failure as people read it: requirement, step, expected, actual, the dialogue, why it matters, how to run it again."""
+    how = "is broken" if requirement.level.forbids else "is not met"
+    head = f"{requirement.id} ({requirement.level}) {how}: {requirement.text}"
+    why = f"Why it matters: {requirement.why}"
+    told = in_order(dialogue.exchanges[-_TOLD_AT_MOST:], dialogue.interventions)
+    left_out = len(dialogue.exchanges) - _TOLD_AT_MOST
+    lines = [
+        *textwrap.wrap(head, _WIDTH, subsequent_indent="  "),
+        *([f"  in      {scenario}"] if scenario else []),
+        f"  step {unmet.number:2} {unmet.step}",
+        f"          {unmet.expectation:9} expected  {unmet.expected}",
+        f"          {'':9} actual    {unmet.actual}",
+        "",
+        *([f"  … the first {left_out} exchanges are left out"] if left_out > 0 else []),
+        *(f"  {line}" for each in told for line in told_lines(each, unmet.expected)),
+        "",
+        *textwrap.wrap(why, _WIDTH, initial_indent="  ", subsequent_indent="  "),
+        *_sequence_lines(unmet, again),
+        f"  Run it again: continuity run {_word(requirement)} {again}",
+        *_curl_lines(unmet.expectation, dialogue),
+    ]
+    return "\n".join(lines)
+
+
+def _curl_lines(expectation: str, dialogue: Told) -> list[str]:
+    """A curl where one request shows it; the key is taken from the environment."""
+    command = one_request(expectation, dialogue.exchanges, dialogue.interventions)
+    return ["  One request shows it:", f"    {command}"] if command else []
+
+
+def _sequence_lines(unmet: Unmet, again: str) -> list[str]:
+    """A sequence that nobody wrote is shown as the scenario that it is, with the command that plays it alone."""
+    if not unmet.sequence:
+        return []
+    steps = [f"    {line}" for line in unmet.sequence.splitlines()]
+    return ["  The sequence:", *steps, f"  Play it alone: continuity run {unmet.saved} {again.partition(' --seed')[0]}"]
+
+
+def _word(requirement: Requirement) -> str:
+    """What `continuity run` knows a requirement by: its id, or the file where it is none of the spec's."""
+    return requirement.id if requirement.place.file.startswith("requirements/") else requirement.place.file

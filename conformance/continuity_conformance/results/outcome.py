@@ -1,0 +1,146 @@
+"""How a scenario ended, as evidence, and what all evidence of a requirement comes to."""
+
+from collections.abc import Awaitable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from continuity_conformance.core.budget import Budget
+from continuity_conformance.core.errors import ContinuityError
+from continuity_conformance.core.failure import Inapplicable, Unmet, Untested
+from continuity_conformance.core.verdicts import Evidence, Result, Verdict, worst
+from continuity_conformance.results.evidence import Told, as_evidence, as_note, failure_text
+from continuity_conformance.results.redaction import Redactor
+from continuity_conformance.scenario.context import Exchange
+from continuity_conformance.scenario.dialogue import Dialogue
+from continuity_conformance.scenario.intervention_log import Intervention
+from continuity_spec import Requirement
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What is being played: a requirement, its scenario and example, and the target's name for the command that runs it again.
+
+    `budget`: where its data come from, if it makes them up.
+    """
+
+    requirement: Requirement
+    scenario: str
+    example: str
+    target: str
+    redactor: Redactor
+    budget: Budget | None = None
+
+    @property
+    def again(self) -> str:
+        """What runs it again, behind the command and the id."""
+        return f"--target {self.target}" + (self.budget.arguments if self.budget else "")
+
+    @property
+    def title(self) -> str:
+        return " · ".join(part for part in (self.scenario, self.example) if part)
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """A dialogue that is over, and how it ended. `requirement`: the id that it was held for, empty for the calibration."""
+
+    dialogue: Dialogue
+    evidence: Evidence
+    requirement: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """What playing came to: the verdict, and where it is no pass, why."""
+
+    verdict: Verdict
+    reason: str = ""
+    unmet: Unmet | None = None
+
+
+async def outcome(scene: Scene, dialogue: Dialogue, playing: Awaitable[None]) -> Evidence:
+    """Play, and tell how it ended, with all exchanges of the dialogue as evidence."""
+    ended = await ending(dialogue, playing)
+    await _look(dialogue)
+    return evidence(scene, ended, dialogue.exchanges, dialogue.notes.interventions)
+
+
+async def ending(dialogue: Dialogue, playing: Awaitable[None]) -> Ending:
+    try:
+        await playing
+    except Unmet as unmet:
+        place = f"step {unmet.number}, {unmet.expectation}"
+        saved = f"; saved as {unmet.saved}" if unmet.saved else ""
+        return Ending(Verdict.FAIL, f"{place}: expected {unmet.expected}, actual {unmet.actual}{saved}", unmet)
+    except Inapplicable as trouble:
+        return Ending(Verdict.NOT_APPLICABLE, str(trouble))
+    except Untested as trouble:
+        return Ending(Verdict.NOT_TESTED, str(trouble))
+    except ContinuityError as trouble:
+        return Ending(Verdict.ERROR, str(trouble))
+    return Ending(Verdict.NOT_TESTED, dialogue.untested[0]) if dialogue.untested else Ending(Verdict.PASS)
+
+
+async def _look(dialogue: Dialogue) -> None:
+    """See what the model saw in the turns that no expectation asked about, for the picture of the conversation."""
+    for exchange in dialogue.exchanges:
+        if exchange.reading is not None:
+            with suppress(Unmet, Untested, ContinuityError):
+                await dialogue.view(exchange)
+
+
+def evidence(scene: Scene, ended: Ending, shown: Sequence[Exchange], done: Sequence[Intervention]) -> Evidence:
+    redacted, unmet = scene.redactor.text, ended.unmet
+    dialogue = Told(
+        tuple(as_evidence(exchange, scene.redactor) for exchange in shown),
+        tuple(as_note(intervention, scene.redactor) for intervention in done),
+    )
+    told = Evidence(
+        scene.scenario,
+        scene.example,
+        ended.verdict,
+        redacted(ended.reason),
+        exchanges=dialogue.exchanges,
+        interventions=dialogue.interventions,
+    )
+    if unmet is None:
+        return told
+    return replace(
+        told,
+        step=redacted(f"{unmet.number} {unmet.step}".strip()),
+        expectation=unmet.expectation,
+        expected=redacted(unmet.expected),
+        actual=redacted(unmet.actual),
+        failure=redacted(failure_text(scene.requirement, scene.title, unmet, dialogue, scene.again)),
+    )
+
+
+def result(requirement: Requirement, evidence: Sequence[Evidence], seconds: float) -> Result:
+    """A requirement is as good as its worst scenario."""
+    verdict = worst(one.outcome for one in evidence)
+    leading = next((one for one in evidence if one.outcome is verdict), None)
+    return Result(
+        requirement.id,
+        requirement.area,
+        requirement.level,
+        requirement.text,
+        verdict,
+        round(seconds, 3),
+        reason=leading.reason if leading and verdict is not Verdict.PASS else "",
+        failure=_first_failure(evidence),
+        evidence=tuple(evidence),
+        pack=requirement.pack,
+    )
+
+
+def fewest(evidence: Sequence[Evidence]) -> list[Evidence]:
+    """Of many examples that went well one is shown; what did not go well is shown whole."""
+    well = [one for one in evidence if one.outcome is Verdict.PASS]
+    return [*(one for one in evidence if one.outcome is not Verdict.PASS), *well[:1]]
+
+
+def _first_failure(evidence: Sequence[Evidence]) -> str:
+    """The first failure whole, and how many more there are: one is enough to mend, and all are in the evidence."""
+    failures = [one.failure for one in evidence if one.failure]
+    others = f"\n  ({len(failures) - 1} more of its scenarios and examples fail.)" if len(failures) > 1 else ""
+    return failures[0] + others if failures else ""

@@ -1,0 +1,57 @@
+"""Numbers: how many requirements of each area, and of each level, have which verdict.
+
+The one place that counts. The terminal and every format of the report take their figures from here, so that they agree.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from continuity_conformance.core.verdicts import Result, Verdict, counts
+
+HEADS: Final[Mapping[Verdict, str]] = {
+    Verdict.PASS: "passed",
+    Verdict.FAIL: "failed",
+    Verdict.NOT_TESTED: "not tested",
+    Verdict.NOT_APPLICABLE: "not applicable",
+    Verdict.ERROR: "error",
+}
+"""The columns of a table of numbers, in their order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """The numbers of one group."""
+
+    name: str
+    counts: Mapping[Verdict, int]
+
+    @property
+    def total(self) -> int:
+        return sum(self.counts.values())
+
+
+def columns(results: Iterable[Result]) -> tuple[Verdict, ...]:
+    """The verdicts that a table shows. Errors are rare, and have a column only where there are some."""
+    tally = counts(results)
+    return tuple(verdict for verdict in HEADS if verdict is not Verdict.ERROR or tally[verdict])
+
+
+def by_area(results: Sequence[Result]) -> list[Tally]:
+    return _grouped(results, lambda result: result.area)
+
+
+def by_level(results: Sequence[Result]) -> list[Tally]:
+    return _grouped(results, lambda result: result.level.value)
+
+
+def total(results: Iterable[Result]) -> Tally:
+    return Tally("total", counts(results))
+
+
+def _grouped(results: Sequence[Result], name: Callable[[Result], str]) -> list[Tally]:
+    """One tally a group, in the order in which the groups first come."""
+    groups: dict[str, list[Result]] = {}
+    for result in results:
+        groups.setdefault(name(result), []).append(result)
+    return [Tally(group, counts(members)) for group, members in groups.items()]

@@ -1,0 +1,168 @@
+"""results.json: a run as data, in the form of `results.schema.json`.
+
+The one place where results become JSON. Written whole or not at all: a reader never finds half a file.
+"""
+
+import json
+import tempfile
+from collections.abc import Mapping
+from datetime import date, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+
+from continuity_conformance.core.errors import KitError, UsageError
+from continuity_conformance.core.files import replace_file
+from continuity_conformance.core.verdicts import Evidence, Result, RunVerdict, Verdict, counts
+from continuity_conformance.results.baseline import Known
+from continuity_conformance.results.classes import ClassVerdict, class_verdicts
+from continuity_conformance.results.describe import described
+from continuity_conformance.results.ledger import Outcome
+from continuity_conformance.results.one_line import headline
+from continuity_conformance.run.session import TargetFacts
+
+SCHEMA: Final = "urn:session-continuity:schema:results:1.0"
+FILE_NAME: Final = "results.json"
+DISTRIBUTION: Final = "session-continuity"
+
+
+def prepare(folder: Path) -> None:
+    """Make sure before the run that the report can be written after it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as trouble:
+        raise UsageError(
+            f"the report cannot be written here ({trouble.strerror}).",
+            where=str(folder),
+            do="Name a folder that you may write to.",
+        ) from None
+
+
+def write(outcome: Outcome, folder: Path, *, draft: bool = False) -> Path:
+    """Write results.json and give its path. A `draft` is soon replaced: it is made for speed, not for eyes."""
+    path = folder / FILE_NAME
+    text = json.dumps(as_json(outcome), ensure_ascii=False, indent=None if draft else 2) + "\n"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        replace_file(path, text)
+    except OSError as trouble:
+        raise KitError(
+            f"the report cannot be written ({trouble.strerror}).", where=str(path), do="Free the folder and run again."
+        ) from None
+    return path
+
+
+def as_json(outcome: Outcome) -> dict[str, object]:
+    classes = class_verdicts(outcome.results, fail_on=outcome.settings.fail_on)
+    return {
+        "schema": SCHEMA,
+        "target": _target(outcome.target),
+        "release": outcome.release,
+        "packs": [
+            {"name": each.name, "distribution": each.plugin.distribution, "version": each.plugin.version}
+            for each in outcome.packs.loaded
+        ],
+        "kit": {"name": DISTRIBUTION, "version": version(DISTRIBUTION)},
+        "started": _timestamp(outcome.started),
+        "seconds": round(outcome.seconds, 3),
+        "verdict": outcome.verdict.value,
+        "complete": outcome.complete,
+        "finished": outcome.finished,
+        "gate": _gate(outcome),
+        "again": _again(outcome),
+        "classes": [_class(each, outcome) for each in classes if each.verdict is not None],
+        "counts": _counts(counts(outcome.results)),
+        "requirements": [
+            {**_requirement(result, outcome), **described(entry)}
+            for result, entry in zip(outcome.results, outcome.requirements, strict=True)
+        ],
+    }
+
+
+def _timestamp(moment: datetime) -> str:
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _target(facts: TargetFacts) -> dict[str, object]:
+    return {
+        "name": facts.name,
+        "url": facts.url,
+        "header": facts.header,
+        "options": dict(facts.options),
+        "offers": list(facts.offers),
+        "observed": facts.observed,
+    }
+
+
+def _class(each: ClassVerdict, outcome: Outcome) -> dict[str, object]:
+    verdict = outcome.verdict if outcome.verdict is RunVerdict.UNREACHABLE else each.verdict
+    return {"name": each.name, "verdict": verdict, "counts": _counts(each.counts)}
+
+
+def _counts(tally: Mapping[Verdict, int]) -> dict[str, int]:
+    return {verdict.value: number for verdict, number in tally.items()}
+
+
+def _gate(outcome: Outcome) -> dict[str, object]:
+    return {
+        "passed": outcome.gate.passed,
+        "exit_code": int(outcome.gate.exit_code),
+        "reasons": list(outcome.gate.reasons),
+        "fail_on": outcome.settings.fail_on.value,
+        "accept_untested": outcome.settings.accept_untested,
+        "baseline": outcome.baseline.file or None,
+        "areas": list(outcome.settings.areas),
+        "selected": outcome.selected,
+    }
+
+
+def _again(outcome: Outcome) -> dict[str, object]:
+    """How to ask the same target again. The address of one that the kit started is gone by now; its name starts it anew."""
+    started = "://" not in outcome.settings.target
+    profile = outcome.settings.profile
+    return {
+        "target": outcome.settings.target if started else outcome.target.url,
+        "profile": str(profile) if profile is not None else None,
+        "examples": outcome.settings.budget.examples,
+        "seed": outcome.settings.budget.seed,
+    }
+
+
+def _known(entry: Known | None, today: date) -> dict[str, object] | None:
+    if entry is None:
+        return None
+    until = entry.until.isoformat()
+    return {"reason": entry.reason, "until": until, "issue": entry.issue, "expired": entry.expired(today)}
+
+
+def _requirement(result: Result, outcome: Outcome) -> dict[str, object]:
+    return {
+        "id": result.id,
+        "area": result.area,
+        "level": result.level.value,
+        "text": result.text,
+        "verdict": result.verdict.value,
+        "seconds": round(result.seconds, 3),
+        "reason": "" if result.verdict is Verdict.PASS else result.reason or headline(result),
+        "manual": result.manual,
+        "pack": result.pack or None,
+        "known": _known(outcome.baseline.entries.get(result.id), outcome.today),
+        "evidence": [_evidence(each) for each in result.evidence],
+    }
+
+
+def _evidence(each: Evidence) -> dict[str, object]:
+    return {
+        "scenario": each.scenario,
+        "example": each.example,
+        "outcome": each.outcome.value,
+        "reason": each.reason,
+        "step": each.step,
+        "expectation": each.expectation,
+        "expected": each.expected,
+        "actual": each.actual,
+        "failure": each.failure,
+        "exchanges": [dict(exchange) for exchange in each.exchanges],
+        "interventions": [dict(intervention) for intervention in each.interventions or ()],
+    }

@@ -1,0 +1,80 @@
+"""`always` entries: what holds on every matching answer of the whole run.
+
+An answer of a scenario that passed can prove it, where no other scenario of its requirement failed; any answer can refute it. So a server that answers
+everything with valid objects and random ids proves nothing, nor does one that keeps nothing. No matching answer is *not tested*.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import Final
+
+from continuity_conformance.core.verdicts import Evidence, Verdict
+from continuity_conformance.results.outcome import Ending, Played, Scene, ending, evidence
+from continuity_conformance.results.redaction import Redactor
+from continuity_conformance.scenario.context import Exchange
+from continuity_conformance.scenario.expect.judge import Judge, is_status
+from continuity_conformance.scenario.intervention_log import Intervention
+from continuity_spec import Always, Requirement
+
+_SHOWN: Final = 20
+"""Of the answers that refute an entry so many are shown: where every answer of a run does, one would do."""
+
+
+async def judge_always(
+    requirement: Requirement, played: Sequence[Played], failed: Collection[str], redactor: Redactor, target: str
+) -> list[Evidence]:
+    """The evidence for an `always` entry, from everything that was played: what refutes it, or one answer that proves it.
+
+    `failed`: the requirements that failed.
+    """
+    always = requirement.always
+    assert always is not None
+    judged = [
+        (one, exchange, ended)
+        for one in played
+        for exchange in one.dialogue.exchanges
+        if _matches(always, exchange) and _counts(one, ended := await _judge(always, one, exchange), failed)
+    ]
+    bad = [each for each in judged if each[2].verdict is not Verdict.PASS][:_SHOWN]
+    good = [each for each in judged if each[2].verdict is Verdict.PASS][:1]
+    shown = [
+        evidence(
+            Scene(requirement, one.evidence.scenario, "", target, redactor), ended, [exchange], _before(one, exchange)
+        )
+        for one, exchange, ended in (*bad, *good)
+    ]
+    return shown or [Evidence("", "", Verdict.NOT_TESTED, "no answer of a requirement that is kept is of this kind")]
+
+
+def _before(played: Played, exchange: Exchange) -> list[Intervention]:
+    """What was done to the target before an answer."""
+    return [each for each in played.dialogue.notes.interventions if each.at <= exchange.at]
+
+
+async def _judge(always: Always, played: Played, exchange: Exchange) -> Ending:
+    dialogue = played.dialogue
+    noted, dialogue.untested = dialogue.untested, []
+    step = replace(exchange.step, expect={"status": always.answered, **always.expect}, at_once=1)
+    ended = await ending(dialogue, Judge(dialogue, step, exchange.number, [_unflawed(exchange)]).judge())
+    dialogue.untested = noted
+    return ended
+
+
+def _unflawed(exchange: Exchange) -> Exchange:
+    """Whether an answer to a turn can be read as one is asked by the scenario; an entry that speaks of single answers fails for its own reason."""
+    return replace(exchange, reading=replace(exchange.reading, flaw="")) if exchange.reading else exchange
+
+
+def _counts(played: Played, ended: Ending, failed: Collection[str]) -> bool:
+    proves = played.evidence.outcome is Verdict.PASS and played.requirement not in failed
+    return ended.verdict is Verdict.FAIL or (ended.verdict is not Verdict.NOT_TESTED and proves)
+
+
+def _matches(always: Always, exchange: Exchange) -> bool:
+    """An answer that broke off where the step expected anything, because of a kill of our own, is no answer."""
+    if exchange.answer.error and exchange.step.expect.get("status") == "any":
+        return False
+    answered = always.answered if isinstance(always.answered, list | tuple) else [always.answered]
+    streamed = always.streamed is None or always.streamed == exchange.answer.streamed
+    status = exchange.answer.outcome
+    return exchange.verb in always.after and streamed and status > 0 and any(is_status(status, one) for one in answered)

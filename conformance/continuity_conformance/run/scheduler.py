@@ -1,0 +1,256 @@
+"""The runner: plays requirements on a target and gives their results. Lives on one event loop.
+
+Calm scenarios share a server and run side by side, bounded by the profile's limits. Disturbing ones get a server of their own where the kit
+can start several; else they wait until the calm ones are done, and run alone.
+"""
+
+import asyncio
+import secrets
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from typing import Any, Final
+
+from continuity_conformance.checks.registry import CHECKS, DISTURBING, SEEDED, SHARING
+from continuity_conformance.core.budget import DEFAULT_EXAMPLES, Budget
+from continuity_conformance.core.errors import ContinuityError
+from continuity_conformance.core.failure import Untested
+from continuity_conformance.core.verdicts import Evidence, Result, Verdict
+from continuity_conformance.http.client import Transport
+from continuity_conformance.http.connect import must_answer
+from continuity_conformance.http.tls import trust
+from continuity_conformance.probe.client import RemoteProbe
+from continuity_conformance.probe.server import Probe, listening
+from continuity_conformance.results.outcome import Played, Scene, fewest, outcome, result
+from continuity_conformance.results.redaction import Redactor
+from continuity_conformance.run.always import judge_always
+from continuity_conformance.run.applicability import hindrance, scenarios, without_steps
+from continuity_conformance.run.calibrate import assumed, calibrate
+from continuity_conformance.run.pool import Pool
+from continuity_conformance.run.spread import Spread
+from continuity_conformance.scenario.context import Observer, Stage
+from continuity_conformance.scenario.dialogue import Dialogue
+from continuity_conformance.scenario.fill_context import Room
+from continuity_conformance.target.controls import Controls
+from continuity_conformance.target.profile import Profile
+from continuity_conformance.target.server import Server, start_server
+from continuity_conformance.target.shared_restart import SharedRestarts, can_share
+from continuity_spec import Requirement, Scenario
+from continuity_spec.derivation import derive, salted
+
+Play = Callable[[Dialogue], Awaitable[None]]
+_TRIES: Final = 4
+"""How often a scenario is played where the context was filled too much: each time with fewer turns."""
+
+
+class Runner:
+    """Opened once for a run; then `play` each requirement, in any order and at once."""
+
+    def __init__(
+        self, profile: Profile, url: str, target_name: str, redactor: Redactor, budget: Budget | None = None
+    ) -> None:
+        self._budget = (budget or Budget()).within(profile.limits.examples)
+        self._profile = profile
+        self._url = url
+        self._target_name = target_name
+        self._stack = AsyncExitStack()
+        self._model = AsyncExitStack()
+        self._servers: list[Server] = []
+        self._labels: dict[str, str] = {}
+        self.decided: dict[str, Result] = {}
+        self._played: list[Played] = []
+        self._alone = asyncio.Lock()
+        self._starting = asyncio.Lock()
+        self._restarts = SharedRestarts(self._restart)
+        self._restarted: Stage | None = None
+        self._pool = Pool(lambda: self._server(alone=True), profile.limits.disturbed) if profile.process else None
+        self._redactor = redactor
+        self.stage: Stage
+        self._spread: Spread
+
+    async def open(self) -> None:
+        """Start what must be started, reach the target, calibrate."""
+        self._transport = await self._stack.enter_async_context(
+            Transport(self._profile.limits.turn_seconds, trust(self._profile.ca))
+        )
+        self._observer: Observer | None = None
+        self._probe_url = self._profile.probe
+        if self._profile.process is not None:
+            probe = Probe(self._profile.summary)
+            self._probe_url = await self._model.enter_async_context(listening(probe))
+            self._observer = probe
+        elif self._profile.probe:
+            self._observer = await self._stack.enter_async_context(RemoteProbe(self._profile.probe))
+        server = await self._server() if self._profile.process else Server(self._url, self._profile)
+        self.stage = self._stage(server)
+        await must_answer(server.url, self._profile.ca)
+        dialogue = await calibrate(self.stage)
+        self.stage = self._stage(server, self.stage)
+        limits = self._profile.limits
+        self._spread = Spread(
+            self.stage, self._another, limits.servers if self._profile.process else 1, limits.parallel
+        )
+        # Two turns that whoever echoes a header can answer prove nothing, unless a model that we know was asked.
+        proves = not dialogue.untested and self.stage.target.observed != "nothing"
+        verdict = Verdict.PASS if proves else Verdict.NOT_TESTED
+        self._played.append(Played(dialogue, Evidence("calibration", "", verdict)))
+
+    async def close(self) -> None:
+        """The model goes first: a target that still waits for it would take all its time to end."""
+        await self._model.aclose()
+        await asyncio.gather(*(server.stop() for server in self._servers))
+        await self._stack.aclose()
+
+    async def play(self, requirement: Requirement, calm_done: asyncio.Event) -> Result:
+        """The result of a requirement that is checked by scenarios or by a Python check."""
+        started = time.monotonic()
+        outcomes = await asyncio.gather(
+            *(self._scenario(requirement, scenario, calm_done) for scenario in scenarios(requirement))
+        )
+        return result(
+            requirement, [evidence for outcome in outcomes for evidence in outcome], time.monotonic() - started
+        )
+
+    async def judge_always(self, requirement: Requirement) -> Result:
+        """The result of an `always` entry, from everything that was played."""
+        reason = hindrance(self.stage, requirement, without_steps(requirement))
+        if reason is not None:
+            return result(requirement, [Evidence("", "", *reason)], 0.0)
+        failed = frozenset(each.id for each in self.decided.values() if each.verdict is Verdict.FAIL)
+        judged = judge_always(requirement, self._played, failed, self._redactor, self._target_name)
+        return result(requirement, await judged, 0.0)
+
+    # Scenarios
+
+    async def _scenario(self, requirement: Requirement, scenario: Scenario, calm_done: asyncio.Event) -> list[Evidence]:
+        reason = hindrance(self.stage, requirement, scenario)
+        if reason is not None:
+            return [Evidence(scenario.name, "", *reason)]
+        plays = [(example, self._steps(requirement, scenario)) for example in self._examples(scenario)]
+        plays *= scenario.copies
+        if scenario.disturbing or requirement.check in DISTURBING:
+            return await asyncio.gather(*(self._disturb(requirement, scenario, *play, calm_done) for play in plays))
+        return fewest(await asyncio.gather(*(self._play_calm(requirement, scenario, *play) for play in plays)))
+
+    def _steps(self, requirement: Requirement, scenario: Scenario) -> Play:
+        if requirement.check is not None:
+            return CHECKS[requirement.check]
+        return lambda dialogue: dialogue.play(scenario.steps)
+
+    def _examples(self, scenario: Scenario) -> Sequence[Mapping[str, Any]]:
+        """On a target that has lived, the openings of vectors are salted and the kit derives the id itself."""
+        examples: Sequence[Mapping[str, Any]] = scenario.examples or ({},)
+        if scenario.vectors is None or not self.stage.server.lived:
+            return examples
+        salt, version = secrets.token_hex(8), self.stage.target.options["derivation"]
+        return [_salted(example, salt, version) if "messages" in example else example for example in examples]
+
+    async def _play_calm(
+        self, requirement: Requirement, scenario: Scenario, example: Mapping[str, Any], play: Play
+    ) -> Evidence:
+        spread, check = self._spread, requirement.check
+        random = spread.lease_random(sharing=check in SHARING) if check in SEEDED else None
+        async with random or spread.lease() as stage:
+            return await self._play(requirement, scenario, example, play, stage)
+
+    async def _disturb(
+        self,
+        requirement: Requirement,
+        scenario: Scenario,
+        example: Mapping[str, Any],
+        play: Play,
+        calm_done: asyncio.Event,
+    ) -> Evidence:
+        """Alone: on a server of its own, or on the only one when the calm scenarios are done."""
+        if self._pool is None:
+            await calm_done.wait()
+            async with self._alone:
+                return await self._play(requirement, scenario, example, play, self.stage)
+        try:
+            if can_share(scenario.controls):
+                return await self._play_restarting(requirement, scenario, example, play)
+            async with self._pool.lease() as server:
+                return await self._play(requirement, scenario, example, play, self._stage(server, self.stage))
+        except ContinuityError as trouble:
+            return Evidence(scenario.name, "", Verdict.ERROR, str(trouble))
+
+    async def _play_restarting(
+        self, requirement: Requirement, scenario: Scenario, example: Mapping[str, Any], play: Play
+    ) -> Evidence:
+        """On the server whose restarts are shared; the first who comes starts it."""
+        async with self._restarts.playing():
+            async with self._starting:
+                if self._restarted is None:
+                    self._restarted = self._stage(await self._server(), self.stage, self._restarts)
+            return await self._play(requirement, scenario, example, play, self._restarted)
+
+    async def _restart(self) -> None:
+        assert self._restarted is not None, "a restart comes after the start"
+        await self._restarted.controls.restart_now()
+
+    async def _play(
+        self, requirement: Requirement, scenario: Scenario, example: Mapping[str, Any], play: Play, stage: Stage
+    ) -> Evidence:
+        """From its start again, under fresh names, where a context was full before its time."""
+        room: Room = {}
+        for _ in range(_TRIES):
+            known = room.copy()
+            evidence = await self._play_once(requirement, scenario, play, Dialogue(stage, example, room))
+            if room == known:
+                break
+        return evidence
+
+    async def _play_once(
+        self, requirement: Requirement, scenario: Scenario, play: Play, dialogue: Dialogue
+    ) -> Evidence:
+        budget = self._budget if requirement.check in SEEDED else None
+        if budget is not None and budget.lowered:
+            dialogue.untested.append(
+                f"only {budget.examples} of {DEFAULT_EXAMPLES} examples were tried (limits.examples), which can refute and not prove"
+            )
+        scene = Scene(requirement, scenario.name, dialogue.description, self._target_name, self._redactor, budget)
+        try:
+            evidence = await outcome(scene, dialogue, play(dialogue))
+        finally:
+            await _left(dialogue)
+        self._played.append(Played(dialogue, evidence, requirement.id))
+        return evidence
+
+    # Servers
+
+    async def _another(self) -> Stage:
+        return self._stage(await self._server(), self.stage)
+
+    async def _server(self, *, alone: bool = False) -> Server:
+        server = await start_server(self._profile, self._probe_url, alone=alone)
+        self._servers.append(server)
+        return server
+
+    def _stage(self, server: Server, like: Stage | None = None, shared: SharedRestarts | None = None) -> Stage:
+        target = like.target if like else assumed(self._profile)
+        limits = self._profile.limits
+        # Scenarios that share restarts all play at once: each must be in it before the server is restarted.
+        transport = self._transport.at_most(max(limits.parallel, limits.at_once)) if shared else self._transport
+        controls = Controls(server, self._transport, has_api=target.has_api, shared=shared)
+        return Stage(
+            target,
+            server,
+            transport,
+            controls,
+            self._observer,
+            self._labels,
+            self.decided,
+            self._budget,
+        )
+
+
+async def _left(dialogue: Dialogue) -> None:
+    try:
+        await dialogue.leave()
+    except (ContinuityError, Untested) as trouble:
+        dialogue.untested.append(str(trouble))
+
+
+def _salted(example: Mapping[str, Any], salt: str, version: str) -> dict[str, Any]:
+    messages = salted(example["messages"], salt)
+    return {**example, "messages": messages, "id": derive(version, messages)}

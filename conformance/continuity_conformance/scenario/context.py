@@ -1,0 +1,110 @@
+"""The stage: what every scenario of a run shares, and one server for it to play on."""
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from continuity_conformance.core.budget import Budget
+from continuity_conformance.core.verdicts import Result
+from continuity_conformance.http.client import Answer, AnyTransport, Request
+from continuity_conformance.http.reading import Reading
+from continuity_conformance.probe.server import Call, Script
+from continuity_conformance.probe.view import View
+from continuity_conformance.target.controls import Controls
+from continuity_conformance.target.profile import Profile
+from continuity_conformance.target.server import Server
+from continuity_spec import Step
+from continuity_spec.contract import Contract
+
+Observed = Literal["probe", "answers", "nothing"]
+
+
+class Observer(Protocol):
+    """The probe model, in this process or in another one."""
+
+    async def script(self, mark: str, script: Script) -> None: ...
+    async def arrived(self, mark: str) -> None: ...
+    async def release(self, mark: str) -> None: ...
+    async def call(self, number: int) -> Call | None: ...
+    async def calls(self, marks: frozenset[str]) -> list[Call]: ...
+
+
+@dataclass(slots=True)
+class Exchange:
+    """One request of a scenario and its answer. `at` counts from the scenario's start; `broken` is what was broken of the store when it was answered."""
+
+    step: Step
+    number: str
+    verb: str
+    principal: str
+    request: Request
+    answer: Answer
+    at: float
+    label: str = ""
+    mark: str = ""
+    reading: Reading | None = None
+    view: View | None = None
+    seen: tuple[str, ...] | None = None
+    broken: frozenset[str] = frozenset()
+    summarised: tuple[str, ...] = ()
+    replays: str = ""
+    """The step that had this answer before: the model was not called for this one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """What somebody says of a target: its capabilities, or a profile. What the kit takes for granted where nobody does is no claim of the target's."""
+
+    header: bool = False
+    options: Mapping[str, str] = field(default_factory=dict)
+    offers: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What is known of the target once it has been reached."""
+
+    profile: Profile
+    header: str
+    options: Mapping[str, str]
+    offers: frozenset[str]
+    observed: Observed
+    has_api: bool
+    single_user: bool
+    declared: Declared = field(default_factory=Declared)
+
+    @property
+    def takes_slugs(self) -> bool:
+        return "responses" in self.offers and self.profile.slugs != "none"
+
+
+@dataclass(slots=True)
+class Stage:
+    """One server, and the tools of the run. `labels` names every mark of the run, so that a stranger's turn is recognised."""
+
+    target: Target
+    server: Server
+    transport: AnyTransport
+    controls: Controls
+    observer: Observer | None
+    labels: dict[str, str]
+    decided: Mapping[str, Result]
+    """The results of the run so far, for checks that conclude from them."""
+    budget: Budget = field(default_factory=Budget)
+    shared: dict[str, object] = field(default_factory=dict)
+    """What the checks of this stage have in common, under a name of theirs."""
+
+    @property
+    def contract(self) -> Contract:
+        """With what the target's capabilities say, as soon as they are known: the first turns are judged too."""
+        return _contract(self.target.header, told=self.target.options["tells"] != "nothing")
+
+    @property
+    def constants(self) -> Mapping[str, str]:
+        return {"HEADER": self.target.header, "ORIGIN": self.target.profile.origin}
+
+
+@functools.cache
+def _contract(header: str, *, told: bool) -> Contract:
+    return Contract(header, told=told)

@@ -1,0 +1,174 @@
+"""The judge: whether the answers to a step are what the step expects. One function a word stands in `told`, `streamed`, `discretion` and `saw`.
+
+What cannot be observed here is noted as not tested; it never hides a visible failure of a later expectation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from continuity_conformance.core.failure import Unmet, Untested
+from continuity_conformance.scenario.expect import client as told
+from continuity_conformance.scenario.expect import leaks as discretion
+from continuity_conformance.scenario.expect import model as saw
+from continuity_conformance.scenario.expect import stream as streamed
+
+if TYPE_CHECKING:
+    from continuity_conformance.scenario.context import Exchange
+    from continuity_conformance.scenario.dialogue import Dialogue
+    from continuity_spec import Step
+
+_ASKED_OF_A_REFUSAL: Final = frozenset({"headers", "like", "body", "hides", "envelope", "one_id", "ended"})
+_BUSY: Final = 409
+_REACHES_THE_MODEL: Final = frozenset({_BUSY, 429})
+
+Expectation = Callable[["Dialogue", "Exchange", Any], Awaitable[None]]
+EXPECTATIONS: Final[Mapping[str, Expectation]] = {
+    **told.EXPECTATIONS,
+    **streamed.EXPECTATIONS,
+    **discretion.EXPECTATIONS,
+    **saw.EXPECTATIONS,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """Judges the exchanges of one step: one, or the copies that were sent at once."""
+
+    dialogue: Dialogue
+    step: Step
+    number: str
+    exchanges: Sequence[Exchange]
+
+    async def judge(self) -> None:
+        accepted = self._without_busy()
+        for exchange in accepted:
+            await self._expect(exchange, self.step.expect)
+        if "serial" in self.step.expect:
+            await self._named("serial", self._serial(accepted))
+
+    def _without_busy(self) -> list[Exchange]:
+        """Of turns sent at once, 409 is always allowed where the target rejects; at least one must be accepted."""
+        concurrent = len(self.exchanges) > 1 or "." in self.exchanges[0].number
+        asked_for = self.step.expect.get("status") == _BUSY
+        if asked_for or not concurrent or self.dialogue.stage.target.options["turns"] != "reject":
+            return list(self.exchanges)
+        kept = [exchange for exchange in self.exchanges if exchange.answer.status != _BUSY]
+        if not kept and len(self.exchanges) > 1:
+            raise self._unmet("status", Unmet("at least one turn accepted", "409 for all of them"))
+        return kept
+
+    async def _expect(self, exchange: Exchange, expect: Mapping[str, object]) -> None:
+        """All of a group of expectations. What is not said to fail must succeed."""
+        await self._named("status", self._status(exchange, expect))
+        refused = not exchange.answer.accepted
+        if refused and exchange.mark and self.dialogue.stage.target.observed == "probe":
+            await self._named("status", self._never_reached_the_model(exchange))
+        for word, value in expect.items():
+            if word not in {"status", "serial"} and not (
+                refused and word not in _ASKED_OF_A_REFUSAL | _structural(word)
+            ):
+                await self._named(word, self._one(word, exchange, value))
+
+    async def _one(self, word: str, exchange: Exchange, value: object) -> None:
+        if word == "either":
+            await self._either(exchange, value)
+        elif word.startswith("by "):
+            await self._expect(exchange, self._branch(word, value))
+        else:
+            await EXPECTATIONS[word](self.dialogue, exchange, value)
+
+    def _branch(self, word: str, value: object) -> Mapping[str, object]:
+        assert isinstance(value, Mapping)
+        branch = value[self.dialogue.stage.target.options[word.removeprefix("by ")]]
+        assert isinstance(branch, Mapping)
+        return branch
+
+    async def _either(self, exchange: Exchange, groups: object) -> None:
+        """At least one group holds wholly. Names that a group captures count only if it holds."""
+        assert isinstance(groups, Sequence)
+        troubles: list[Unmet] = []
+        names = self.dialogue.names
+        for group in groups:
+            self.dialogue.names = names.copy()
+            try:
+                await self._expect(exchange, group)
+            except Unmet as trouble:
+                troubles.append(trouble)
+            else:
+                return
+            finally:
+                kept, self.dialogue.names = self.dialogue.names, names
+            names.become(kept)
+        expected = ", or ".join(f"{trouble.expectation} {trouble.expected}" for trouble in troubles)
+        raise Unmet(expected, "; ".join(f"{trouble.expectation} {trouble.actual}" for trouble in troubles))
+
+    async def _named(self, word: str, checking: Awaitable[None]) -> None:
+        try:
+            await checking
+        except Unmet as trouble:
+            raise self._unmet(word, trouble) from None
+        except Untested as reason:
+            self.dialogue.untested.append(str(reason))
+
+    def _unmet(self, word: str, trouble: Unmet) -> Unmet:
+        return trouble.at(expectation=word, step=self.step.text, number=self.number)
+
+    async def _status(self, exchange: Exchange, expect: Mapping[str, object]) -> None:
+        groups = [group for word, group in expect.items() if _structural(word)]
+        if "status" not in expect and groups and any(_says_status(group) for group in groups):
+            return  # the group that applies says which status is right
+        answer, wanted = exchange.answer, expect.get("status", "2xx")
+        allowed = wanted if isinstance(wanted, list | tuple) else [wanted]
+        if not any(is_status(answer.outcome, one) for one in allowed):
+            actual = answer.error or f"{answer.status} {answer.text[:160]}"
+            raise Unmet(" or ".join(str(one) for one in allowed), actual)
+        if answer.error and answer.status and "any" not in allowed:
+            raise Unmet("a whole answer", answer.error)
+        if exchange.reading is not None and exchange.reading.flaw and "any" not in allowed:
+            raise Unmet("an answer to the turn", exchange.reading.flaw)
+
+    async def _never_reached_the_model(self, exchange: Exchange) -> None:
+        """A refusal (4xx, 503) never reaches the model; but whether a turn can be stored shows only after the model has answered."""
+        unstorable = "write" in exchange.broken or "model" in exchange.step.params
+        told_later = exchange.answer.status in _REACHES_THE_MODEL or unstorable
+        if exchange.answer.refused and not told_later and exchange.label not in self._accepted_before():
+            times = await self.dialogue.times_asked(exchange.label)
+            if times:
+                raise Unmet("a refused turn that never reaches the model", f"the model was asked {times} times")
+
+    def _accepted_before(self) -> set[str]:
+        return {exchange.label for exchange in self.dialogue.exchanges if exchange.answer.accepted}
+
+    async def _serial(self, accepted: Sequence[Exchange]) -> None:
+        """The accepted copies have an order in which each saw exactly those before it."""
+        ours = {exchange.label for exchange in accepted}
+        views = []
+        for exchange in accepted:
+            await self.dialogue.view(exchange)
+            views.append([label for label in exchange.seen or () if label.partition(" (")[0] in ours])
+        views.sort(key=len)
+        for before, after in zip([[], *views], views, strict=False):
+            if sorted(after[:-1]) != sorted(before) or not after or after[-1] in before:
+                raise Unmet(
+                    "an order in which each saw exactly those before it", "; ".join(saw.said(view) for view in views)
+                )
+
+
+def _structural(word: str) -> frozenset[str]:
+    return frozenset({word}) if word == "either" or word.startswith("by ") else frozenset()
+
+
+def _says_status(groups: object) -> bool:
+    listed = groups.values() if isinstance(groups, Mapping) else groups
+    assert isinstance(listed, Sequence) or not isinstance(listed, Mapping)
+    return any("status" in group for group in listed)  # type: ignore[attr-defined]
+
+
+def is_status(status: int, wanted: object) -> bool:
+    if wanted == "any":
+        return True
+    text = str(wanted)
+    return str(status) == text or (text.endswith("xx") and str(status // 100) == text[0] and status > 0)

@@ -1,0 +1,109 @@
+"""What an answer must not tell: the expectations on what is *not* in it. Each holds, or raises `Unmet`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from continuity_conformance.core.failure import Unmet, Untested
+from continuity_conformance.http.client import dig
+from continuity_conformance.scenario.request_builder import WRONG_KEY
+
+if TYPE_CHECKING:
+    from continuity_conformance.scenario.context import Exchange
+    from continuity_conformance.scenario.dialogue import Dialogue
+
+_LEAKS: Final[Mapping[str, re.Pattern[str]]] = {
+    "a trace": re.compile(
+        r"Traceback \(most recent|File \"[^\"]+\", line \d+|^\s*at .+[(:]\d+:\d+\)?$|\b\w+\.(py|js|ts|go|rs|rb|java|php):\d+|"
+        r"goroutine \d+ \[|\bpanicked at\b",
+        re.MULTILINE,
+    ),
+    "a path": re.compile(
+        r"(?<![\w.:/])/(home|root|usr|var|tmp|opt|etc|srv|mnt|app|private|Users)/\w|\b[A-Z]:\\\w|site-packages|node_modules"
+    ),
+    "SQL": re.compile(
+        r"\bSELECT\b.+\bFROM\b|\bINSERT\s+(OR\s+\w+\s+)?INTO\b|\bUPDATE\b.+\bSET\b|\bDELETE\s+FROM\b|SQLSTATE|"
+        r"no such (table|column)|constraint failed|sqlite3?\.|psycopg|asyncpg|SQLAlchemy",
+        re.DOTALL,
+    ),
+}
+_ERRORS: Final = (("error",), ("response", "error"))
+_SHORTEST: Final = 4
+_AROUND: Final = 60
+
+
+async def envelope(dialogue: Dialogue, exchange: Exchange, _: Any) -> None:
+    """An error is the OpenAI envelope, and no trace, path, SQL or key is in it."""
+    if exchange.request.needs_raw_socket:
+        raise Untested("where the HTTP parser itself refuses, the envelope is not required")
+    answer = exchange.answer
+    if not answer.streamed and not _is_envelope(answer.body):
+        shown = f"{answer.content_type or 'no content type'}: {answer.text[:160]}"
+        raise Unmet('{"error": {"message", "type", "param", "code"}}', shown)
+    key = next((key for key in (*dialogue.stage.target.profile.secrets, WRONG_KEY) if key in answer.text), "")
+    if key:
+        raise Unmet("an error without a key in it", "a key in it")
+    leaks(_own_words(exchange))
+
+
+def _is_envelope(body: object) -> bool:
+    error = dig(body, "error")
+    return (
+        isinstance(error, Mapping)
+        and isinstance(error.get("message"), str)
+        and isinstance(error.get("type"), str)
+        and {"param", "code"} <= error.keys()
+    )
+
+
+def leaks(text: str) -> None:
+    """Raise for a text that shows how the server is made."""
+    for what, pattern in _LEAKS.items():
+        found = pattern.search(text)
+        if found:
+            shown = text[max(0, found.start() - _AROUND) : found.end() + _AROUND]
+            raise Unmet(f"an error without {what} in it", f"… {shown} …")
+
+
+def _own_words(exchange: Exchange) -> str:
+    """What the server says of itself: its messages, without what the request said and the error repeats."""
+    answer, request = exchange.answer, exchange.request
+    said = [text for event in (answer.body, *answer.events) for path in _ERRORS for text in strings(dig(event, *path))]
+    text = "\n".join(said if _is_envelope(answer.body) or answer.streamed else [answer.text])
+    sent = [*strings(request.body), *(value for _, value in request.headers), *request.path.split("/")]
+    for words in sorted(filter(lambda words: len(words) >= _SHORTEST, sent), key=len, reverse=True):
+        text = text.replace(words, "…")
+    return text
+
+
+def strings(value: object) -> list[str]:
+    """Every text in a JSON value."""
+    if isinstance(value, str):
+        return [value]
+    listed = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
+    return [text for item in listed for text in strings(item)]
+
+
+async def hides(dialogue: Dialogue, exchange: Exchange, wanted: Any) -> None:
+    """None of these is anywhere in the answer: the value of a `$name`, or what was said in a turn and answered to it."""
+    answer = exchange.answer
+    told = "\n".join([answer.text, *(f"{name}: {value}" for name, value in answer.headers)])
+    for word in wanted:
+        if _value(dialogue, word) in told:
+            raise Unmet(f"nothing of {word}", f"… {_value(dialogue, word)} … in {answer.status} {answer.text[:160]}")
+
+
+def _value(dialogue: Dialogue, word: str) -> str:
+    if not word.startswith("$"):
+        return dialogue.speech.mark(word)
+    value = dialogue.names.known(word)
+    if value is None:
+        raise Untested(f"{word} is not known, so nothing can hide it")
+    return str(value)
+
+
+EXPECTATIONS: Final[Mapping[str, Callable[[Dialogue, Exchange, Any], Awaitable[None]]]] = {
+    word.__name__: word for word in (envelope, hides)
+}

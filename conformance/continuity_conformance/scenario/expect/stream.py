@@ -1,0 +1,68 @@
+"""What holds of a stream as a whole: the expectations on its events. Each holds, or raises `Unmet`."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from continuity_conformance.core.failure import Unmet, Untested
+from continuity_conformance.http.client import dig
+
+if TYPE_CHECKING:
+    from continuity_conformance.scenario.context import Exchange
+    from continuity_conformance.scenario.dialogue import Dialogue
+
+_DONE: Final = "[DONE]"
+_LAST: Final = frozenset({"response.completed", "response.failed", "response.incomplete"})
+_CHUNK: Final = "chat.completion.chunk"
+_SHOWN: Final = 4
+
+
+async def one_id(_: Dialogue, exchange: Exchange, __: Any) -> None:
+    """All chunks of a chat completion, and all response objects in the events of a response, have one id."""
+    place = ("id",) if exchange.verb == "chat" else ("response", "id")
+    told = [dig(event, *place) for event in _events(exchange) if _names_the_answer(exchange.verb, event)]
+    ids = list(dict.fromkeys(told))
+    if len(ids) != 1 or not ids[0]:
+        shown = ", ".join(str(each) for each in ids[:_SHOWN])
+        raise Unmet("one id in all events", f"{len(ids)} ids in {len(told)} events: {shown or 'none'}")
+
+
+def _names_the_answer(verb: str, event: object) -> bool:
+    """Whether an event is a chunk, or has the response in it. Events of a target's own name no answer; that they are there at all is for ECHO-12 to tell."""
+    if verb == "chat":
+        return "choices" in event or event.get("object") == _CHUNK if isinstance(event, Mapping) else False
+    return dig(event, "response") is not None
+
+
+async def ended(_: Dialogue, exchange: Exchange, __: Any) -> None:
+    """A chat stream ends with one [DONE], after a finish_reason or an error; a response's with response.completed or response.failed."""
+    events = _events(exchange)
+    kinds = [_kind(exchange.verb, event) for event in events]
+    expected = ["finish", "end"] if exchange.verb == "chat" else ["end"]
+    if [kind for kind in kinds if kind] != expected or "end" not in kinds[-1:]:
+        wanted = "a finish_reason or an error, then [DONE]" if exchange.verb == "chat" else " or ".join(sorted(_LAST))
+        raise Unmet(f"{wanted}, once and last", f"… {', '.join(str(event)[:80] for event in events[-2:]) or 'nothing'}")
+
+
+def _kind(verb: str, event: object) -> str:
+    """What an event has to do with the end of its stream."""
+    if verb == "chat":
+        finishes = dig(event, "choices", 0, "finish_reason") or dig(event, "error")
+        return "end" if event == _DONE else "finish" if finishes else ""
+    return "end" if dig(event, "type") in _LAST else ""
+
+
+def _events(exchange: Exchange) -> Sequence[object]:
+    """The events; of a response, [DONE] after the last one may be there for clients that wait for it."""
+    if not exchange.answer.streamed:
+        raise Untested("the answer is no stream")
+    if exchange.request.hang_up:
+        raise Untested("the client hung up before the end")
+    events = exchange.answer.events
+    return events[:-1] if exchange.verb == "respond" and events[-1:] == (_DONE,) else events
+
+
+EXPECTATIONS: Final[Mapping[str, Callable[[Dialogue, Exchange, Any], Awaitable[None]]]] = {
+    word.__name__: word for word in (one_id, ended)
+}

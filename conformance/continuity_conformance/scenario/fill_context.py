@@ -1,0 +1,159 @@
+"""Compression by filling the context, for a target that has no control for it: long turns in the session, up to the one that is too much.
+
+The turns that fill are said in the manner of the step that is to compress: by its header, its slug, a chain of responses, or with all of them in the body of a
+derived conversation. That the model then got a summarising call is verified as with any control. A target that compresses in a filler already has shown how many
+fit: the scenario is played again with so many, and the step's own turn is the one that is too much.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from continuity_conformance.core.failure import Untested
+from continuity_conformance.probe.marks import content_text, marks_in
+from continuity_conformance.probe.server import Call
+from continuity_conformance.scenario.context import Exchange, Stage
+from continuity_conformance.scenario.observe import call_of, observer, summary_calls
+from continuity_conformance.scenario.request_builder import principal_of
+from continuity_conformance.scenario.variables import Names
+from continuity_conformance.scenario.wording import Speech
+from continuity_conformance.target.profile import Filling
+from continuity_spec import Step
+
+_MANNER: Final = (
+    "session",
+    "conversation",
+    "previous_response_id",
+    "store",
+    "stream",
+    "system",
+    "developer",
+    "as",
+    "server",
+)
+"""What of a step its fillers share: whom they speak to and how, not what else is asked of the one turn."""
+Speak = Callable[[Step, str], Awaitable[Exchange]]
+Room = dict[str, int]
+"""How many fillers fit before a turn, by what the turn says, where an earlier try has shown that these are fewer than the profile says."""
+
+
+class Fillers:
+    """The fillers of one scenario."""
+
+    def __init__(  # noqa: PLR0913, PLR0917 - what a scenario has, and how it is filled
+        self, stage: Stage, names: Names, speech: Speech, exchanges: Sequence[Exchange], filling: Filling, room: Room
+    ) -> None:
+        self._stage = stage
+        self._room = room
+        self._names = names
+        self._speech = speech
+        self._exchanges = exchanges
+        self._filling = filling
+
+    async def fill(self, step: Step, label: str, speak: Speak) -> Step:
+        """Say so much that one more long turn is too much; gives the step as it goes on from there, its own turn long too."""
+        self._speech.lengthen(label, self._filling.characters)
+        before = await summary_calls(self._stage, self._speech.marks)
+        known = self._known(step)
+        size = await self._size_before(step)
+        said: list[str] = []
+        while size < self._enough and len(said) < self._room.get(label, self._filling.turns - 1):
+            words = f"filler {len(said) + 1} before {label}"
+            self._speech.lengthen(words, self._filling.characters)
+            filler = replace(step, params=self._params(step, said, words), expect={}, during=(), at_once=1)
+            exchange = await speak(filler, words)
+            if early := await self._compressed(exchange, before, known):
+                self._room[label] = len(said)
+                raise Untested(early)
+            said.append(words)
+            step = self._after(step, exchange)
+            size = await self._size(exchange)
+        if _derived(step):
+            self._speech.precede(label, said)
+        return step
+
+    @property
+    def _enough(self) -> int:
+        return self._filling.characters * (self._filling.turns - 1)
+
+    async def _size_before(self, step: Step) -> int:
+        """How full the context is already. Where a turn was compressed after its model saw all of it, what is left is that turn."""
+        past = self._past(step)
+        compressed = past is not None and past.step.params.get("compress") and past.step.params.get("model") is None
+        if past is not None and compressed and not await self._saw_new_summary(past):
+            return self._filling.characters
+        return await self._size(past)
+
+    async def _saw_new_summary(self, turn: Exchange) -> bool:
+        """Whether the model was sent, in this turn, a summary that is younger than the turn before."""
+        call = await self._call(turn)
+        before = [past for past in self._exchanges[: self._exchanges.index(turn)] if past.label]
+        earlier = await self._call(before[-1]) if before else None
+        summaries = [seen.call for seen in marks_in(call.messages) if seen.kind == "summary"] if call else []
+        return max(summaries, default=0) > (earlier.number if earlier else 0)
+
+    def _params(self, step: Step, said: Sequence[str], words: str) -> dict[str, object]:
+        manner: dict[str, Any] = {name: step.params[name] for name in _MANNER if name in step.params}
+        history: Sequence[str] = step.params.get("history", ())  # type: ignore[assignment]
+        if history or _derived(step):
+            manner["history"] = [*history, *(said if _derived(step) else ())]
+        return {**manner, "say": words}
+
+    def _after(self, step: Step, exchange: Exchange) -> Step:
+        """A chain of responses goes on from the filler's; anything else is named as before."""
+        if "previous_response_id" not in step.params or exchange.reading is None:
+            return step
+        return replace(step, params={**step.params, "previous_response_id": exchange.reading.id})
+
+    async def _compressed(self, exchange: Exchange, before: int, known: frozenset[str]) -> str:
+        """What tells that the target compressed in a filler; nothing where it did not."""
+        if not exchange.answer.accepted:
+            got = exchange.answer.error or str(exchange.answer.outcome)
+            raise Untested(f"the context could not be filled: a long turn was answered with {got}")
+        others = set(exchange.answer.fields(self._stage.target.header)) - known if known else set()
+        if others or await summary_calls(self._stage, self._speech.marks) > before:
+            rotated = " (its answer carries another id)" if others else ""
+            return f"the target compressed in {exchange.label} already, before the turn that is to be tested{rotated}"
+        return ""
+
+    def _known(self, step: Step) -> frozenset[str]:
+        """Every id of this scenario so far; none where the fillers are the first to speak."""
+        told = {value for past in self._exchanges for value in past.answer.fields(self._stage.target.header)}
+        named = step.params.get("session")
+        return frozenset(told | ({self._names.text(named, "session", principal_of(step))} if named else set()))
+
+    async def _size(self, exchange: Exchange | None) -> int:
+        """How many characters of the conversation the model saw in a turn."""
+        call = await self._call(exchange) if exchange is not None else None
+        messages: Sequence[Mapping[str, object]] = call.messages if call is not None else ()
+        return sum(len(content_text(each.get("content"))) for each in messages if each.get("role") != "system")
+
+    async def _call(self, exchange: Exchange) -> Call | None:
+        number = call_of(exchange)
+        return await observer(self._stage).call(number) if number is not None else None
+
+    def _past(self, step: Step) -> Exchange | None:
+        """The last turn of the conversation that a step goes on in."""
+        turns = [past for past in reversed(self._exchanges) if past.label and past.principal == principal_of(step)]
+        return next((past for past in turns if self._same_conversation(step, past)), None)
+
+    def _same_conversation(self, step: Step, past: Exchange) -> bool:
+        params, header = step.params, self._stage.target.header
+        if "session" in params:
+            session = self._names.text(params["session"], "session", principal_of(step))
+            return session in {
+                *past.answer.fields(header),
+                *(value for name, value in past.request.headers if name == header),
+            }
+        if "conversation" in params:
+            return past.step.params.get("conversation") == params["conversation"]
+        if "previous_response_id" in params:
+            named = self._names.known(str(params["previous_response_id"]))
+            return past.reading is not None and past.reading.id == named
+        history: Sequence[str] = params.get("history", ())  # type: ignore[assignment]
+        return bool(history) and past.label == history[-1]
+
+
+def _derived(step: Step) -> bool:
+    """Whether only the body says which conversation a step goes on in."""
+    return step.verb == "chat" and "session" not in step.params

@@ -1,0 +1,214 @@
+"""Interventions: what a scenario does to the target between turns, and the proof that it really happened.
+
+Controls are not believed: an eviction counts when the response is gone, a compression when the model got a summarising call.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+from continuity_conformance.core.errors import NotStartedError
+from continuity_conformance.core.failure import Unmet, Untested
+from continuity_conformance.http.client import Answer
+from continuity_conformance.scenario.context import Stage
+from continuity_conformance.scenario.intervention_log import Intervention, Notes
+from continuity_conformance.scenario.observe import summary_calls
+from continuity_conformance.scenario.request_builder import plain_request, principal_of, turn_request
+from continuity_conformance.scenario.variables import Names
+from continuity_conformance.scenario.wording import Speech
+from continuity_conformance.target.control_context import how
+from continuity_conformance.target.old_database import OldRow, old_database
+from continuity_spec import Place, Step
+
+_OLD_KINDS: Final[Mapping[str, str]] = {"conversation": "slug", "response": "response", "session": "session"}
+_NOWHERE: Final = Place("", 1, 1)
+_GONE: Final = 404
+_SHOWN: Final = 200
+_LAST_ONES: Final = 5
+"""How many responses are really stored on top of those that a control puts into the cache: the eviction is the target's own."""
+_BY_PROCESS: Final[Mapping[str, str]] = {
+    "restart": "SIGTERM to its process, then a new one was started",
+    "kill": "SIGKILL to its process, then a new one was started",
+    "legacy": "its process was ended, its database replaced by an old one, and then started anew",
+}
+"""How the kit does what it does by itself, to a target that it started."""
+
+
+def made_step(verb: str, params: Mapping[str, object], expect: Mapping[str, object] | None = None) -> Step:
+    """A step that stands in no file."""
+    shown = ", ".join(f"{name}: {_brief(value)}" for name, value in params.items())
+    return Step(verb, params, expect or {}, 1, (), (), _NOWHERE, f"{verb} {{{shown}}}")
+
+
+def _brief(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+
+
+@contextmanager
+def _not_starting_is_a_finding(step: str) -> Iterator[None]:
+    """In the middle of a scenario, a target that does not come up is a failure of the target."""
+    try:
+        yield
+    except NotStartedError as trouble:
+        raise Unmet("a target that comes up", str(trouble), expectation="start", step=step) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Compression:
+    """One that the next turn is to make: how many summarising calls there were before, and its note."""
+
+    calls_before: int
+    note: Intervention
+
+
+class Interventions:
+    """The interventions of one scenario, each noted before it is done."""
+
+    def __init__(self, stage: Stage, names: Names, speech: Speech, notes: Notes) -> None:
+        self._stage = stage
+        self._names = names
+        self._speech = speech
+        self._notes = notes
+        self._evicted: list[str] = []
+
+    async def do(self, step: Step, number: str = "") -> None:
+        """One step that is neither a turn nor a request. A target that does not come up again fails it."""
+        note = self._notes.intervention(number, step.text, self._how(step.verb))
+        with _not_starting_is_a_finding(step.text):
+            await self._do(step, note)
+
+    def _how(self, verb: str) -> str:
+        own, started = self._stage.target.profile.controls.get(verb), self._stage.server.started
+        if own is None or started is None or verb not in _BY_PROCESS:
+            return _BY_PROCESS.get(verb, "")
+        return f"{how(own, {'pid': started.pid})}; then a new one was started"
+
+    async def _do(self, step: Step, note: Intervention) -> None:
+        match step.verb:
+            case "restart":
+                await self._stage.controls.restart()
+            case "kill":
+                await self._stage.controls.kill()
+            case "legacy":
+                await self._legacy(step.params)
+            case _:
+                note.how = await self._control(step)
+
+    async def _control(self, step: Step) -> str:
+        """What somebody gives a control for; tells how it was done."""
+        controls, params, key = self._stage.controls, step.params, self._key(step)
+        match step.verb:
+            case "break_store":
+                return await controls.break_store(str(params["what"]), key)
+            case "mend_store":
+                return await controls.mend_store(key)
+            case "evict":
+                return await self._evict(step)
+        filled: Any = self._names.fill(params["params"], "session")
+        return await controls.named(str(params["name"]), filled, key)
+
+    async def verify(self) -> None:
+        """Asked once, at the end: reading a response refreshes the cache."""
+        for response in self._evicted:
+            request = plain_request(self._stage, self._names, made_step("get", {"response": response}))
+            answer = await self._stage.transport.send(request)
+            if answer.status != _GONE:
+                raise Untested(f"the target still has the response that was evicted (GET gives {answer.status})")
+
+    async def undo(self) -> None:
+        """What must not outlast the scenario."""
+        if self._stage.server.broken:
+            await self._stage.controls.mend_store(self._stage.target.profile.principals.get("alice", ""))
+        await self._stage.server.part_from_twins()
+
+    async def compress(self, session: Callable[[], str], step: Step, number: str) -> Compression:
+        """Ask the target to compress in its next turn.
+
+        A target whose context is filled for that (`filling`) is not asked: its next turn is too much for it.
+        """
+        self._must_have("compress")
+        before = await summary_calls(self._stage, self._speech.marks)
+        note = self._notes.intervention(number, "compress: true")
+        filling = self._stage.controls.filling
+        if filling is None:
+            note.how = await self._stage.controls.compress(session(), self._key(step))
+        else:
+            note.how = f"the context is filled with turns of {filling.characters} characters, the next one is too much"
+        return Compression(before, note)
+
+    async def verify_compression(self, asked: Compression) -> None:
+        if await summary_calls(self._stage, self._speech.marks) <= asked.calls_before:
+            raise Untested("the target did not compress: the model got no summarising call")
+        asked.note.proof = "the target then asked the model for a summary"
+
+    async def kill(self) -> None:
+        """For a Python check: SIGKILL, start, ready."""
+        self._must_have("kill")
+        await self.do(made_step("kill", {}))
+
+    def largest_body(self) -> int:
+        """For a Python check: how many bytes of a request the target takes."""
+        largest = self._stage.target.profile.limits.body
+        if not largest:
+            raise Untested("how large a body the target takes is not known: add `limits: {body: …}` to the profile")
+        return largest
+
+    async def start_and_kill(self, rows: Sequence[Mapping[str, Any]], starts: float) -> None:
+        """Start on an old database, kill so many times the time of a start after it was touched, start again."""
+        self._must_have("legacy")
+        does = f"an old database with {len(rows)} rows, a start that is killed in its middle, another start"
+        killed = f"SIGKILL when {starts:g} of the time of a start had passed since it touched the database"
+        self._notes.intervention("", does, killed)
+        with _not_starting_is_a_finding("start again"):
+            await self._stage.server.begin_and_kill(old_database([self.old_row(row) for row in rows]), starts)
+
+    async def _evict(self, step: Step) -> str:
+        response = self._names.text(step.params["response"], "response")
+        by_pressure = step.params.get("by") == "pressure"
+        told = await (self._press() if by_pressure else self._stage.controls.evict(response, self._key(step)))
+        self._evicted.append(response)
+        return told
+
+    async def _press(self) -> str:
+        """Store more responses than the target's cache holds; where a control puts some there by itself, only the last ones are said."""
+        limits, controls = self._stage.target.profile.limits, self._stage.controls
+        there = max(0, limits.responses - _LAST_ONES) if "fill" in self._stage.target.profile.controls else 0
+        filling = {"responses": there}
+        filled = [await controls.named("fill", filling, self._key(made_step("respond", {})))] if there else []
+        labels = [f"filler {k}" for k in range(limits.responses - there + 1)]
+        for first in range(0, len(labels), limits.at_once):
+            answers = await asyncio.gather(*map(self._fill, labels[first : first + limits.at_once]))
+            if refused := [answer for answer in answers if not answer.accepted]:
+                # A cache that was never full had nothing to evict: that says nothing about the target.
+                got = refused[0].error or refused[0].status
+                raise Untested(f"the cache could not be filled: a response was answered with {got}")
+        said = f"{len(labels)} responses stored on top, in a cache that holds {limits.responses}"
+        return "; then ".join((*filled, said))
+
+    async def _fill(self, label: str) -> Answer:
+        content = {"input": self._speech.user_text(label)}
+        request = turn_request(self._stage, self._names, made_step("respond", {"say": label}), content)
+        return await self._stage.transport.send(request)
+
+    async def _legacy(self, params: Mapping[str, Any]) -> None:
+        rows: Sequence[Mapping[str, Any]] = params["rows"]
+        self._must_have("legacy")
+        await self._stage.controls.legacy([self.old_row(row) for row in rows], params.get("servers", 1))
+
+    def old_row(self, row: Mapping[str, Any]) -> OldRow:
+        named = {kind: self._names.text(row[field], kind) for field, kind in _OLD_KINDS.items() if field in row}
+        history = self._speech.made_up(row.get("turns", ()))
+        data: Any = self._names.fill(row.get("data", ""))
+        raw, fields = (data, {}) if isinstance(data, str) else ("", data)
+        return OldRow(named["response"], named.get("slug", ""), named.get("session", ""), history, raw, fields)
+
+    def _must_have(self, control: str) -> None:
+        """For Python checks, whose needs no steps show."""
+        if control not in self._stage.controls.available:
+            raise Untested(f"no control to {control}")
+
+    def _key(self, step: Step) -> str:
+        return self._stage.target.profile.principals.get(principal_of(step), "")

@@ -1,0 +1,76 @@
+"""Observation: what the model saw in the call whose answer the client got.
+
+From the probe's log where the probe is the target's model; from the answer where its model says itself what it saw; else not at all.
+"""
+
+from collections.abc import Sequence
+
+from continuity_conformance.core.failure import Unmet, Untested
+from continuity_conformance.probe.marks import answer_mark, marks_in, saw_list
+from continuity_conformance.probe.view import View
+from continuity_conformance.scenario.context import Exchange, Observer, Stage
+
+_SHOWN = 200
+
+
+def observer(stage: Stage) -> Observer:
+    if stage.observer is None:
+        raise Untested("the probe model is not attached")
+    return stage.observer
+
+
+def call_of(exchange: Exchange) -> int | None:
+    """The number of the model's call that an answer comes from, where its text tells."""
+    answered = answer_mark(exchange.reading.text, exchange.mark) if exchange.reading is not None else None
+    return answered.call if answered is not None else None
+
+
+async def find_view(stage: Stage, exchange: Exchange) -> View:
+    """The view of an answer. Raises Unmet where the answer is not the model's, Untested where nothing can be observed."""
+    if stage.target.observed == "nothing":
+        raise Untested("what the model saw cannot be observed: the answers do not come from the probe model")
+    text = exchange.reading.text if exchange.reading is not None else ""
+    answered = answer_mark(text, exchange.mark)
+    if answered is None:
+        raise Unmet("an answer of the model", text[:_SHOWN] or "no text")
+    if stage.target.observed == "answers":
+        return _reported(answered.saw)
+    return await _logged(observer(stage), answered.call, text)
+
+
+def _reported(saw: str | None) -> View:
+    if saw is None:
+        raise Untested("the model did not say what it saw")
+    sightings = tuple(saw_list(saw))
+    return View(sightings, frozenset(mark for sighting in sightings for mark in sighting.covers))
+
+
+async def _logged(probe: Observer, number: int, text: str) -> View:
+    call = await probe.call(number)
+    if call is None:
+        raise Unmet("an answer of the model", f"an answer that the model never gave: {text[:_SHOWN]}")
+    sightings = tuple(marks_in(call.messages))
+    summaries = [sighting.call for sighting in sightings if sighting.kind == "summary"]
+    return View(sightings, await _summarised(probe, summaries), call.messages)
+
+
+async def _summarised(probe: Observer, numbers: Sequence[int], known: frozenset[int] = frozenset()) -> frozenset[str]:
+    """The user marks that summaries cover, through earlier summaries too."""
+    marks: set[str] = set()
+    for number in (number for number in numbers if number not in known):
+        call = await probe.call(number)
+        sightings = marks_in(call.messages) if call is not None else []
+        marks |= {sighting.mark for sighting in sightings if sighting.kind == "user"}
+        earlier = [sighting.call for sighting in sightings if sighting.kind == "summary"]
+        marks |= await _summarised(probe, earlier, known | {number})
+    return frozenset(marks)
+
+
+async def times_asked(stage: Stage, mark: str) -> int:
+    """How often the model was asked with this turn newest."""
+    calls = await observer(stage).calls(frozenset({mark}))
+    return sum(call.newest == mark and call.last and not call.summary for call in calls)
+
+
+async def summary_calls(stage: Stage, marks: frozenset[str]) -> int:
+    return sum(call.summary for call in await observer(stage).calls(marks))

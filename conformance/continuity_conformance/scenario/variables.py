@@ -1,0 +1,107 @@
+"""Names: the same `$name` is the same value; two names of one kind and one principal are two values.
+
+First use in a request makes a fresh value, first use in an expectation captures one. `${name}` stands inside strings; `$HEADER` and `$ORIGIN`
+come from the profile. The scope is one scenario, or one example of it.
+"""
+
+import copy
+import re
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from continuity_conformance.core.failure import Untested
+
+_WHOLE = re.compile(r"\$([a-z][a-z0-9-]*)")
+_INSIDE = re.compile(r"\$\{([a-z][a-z0-9-]*)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A name's value, of a kind (session, response, slug …), for a principal."""
+
+    kind: str
+    principal: str
+    value: object
+
+
+class Names:
+    """The names of one scenario."""
+
+    def __init__(self, example: Mapping[str, object], constants: Mapping[str, str]) -> None:
+        self._bound: dict[str, Bound] = {}
+        self._example = dict(example)
+        self._unobserved: set[str] = set()
+        self._constants = {f"${name}": value for name, value in constants.items()}
+
+    def copy(self) -> "Names":
+        """A copy to try alternatives on."""
+        return copy.deepcopy(self)
+
+    def become(self, other: "Names") -> None:
+        self._bound = other._bound  # noqa: SLF001 - of its own kind
+
+    def fill(self, value: object, kind: str = "note", principal: str = "alice") -> object:
+        """A value as it is sent: names are replaced, and unknown ones get a fresh value of this kind."""
+        if isinstance(value, str):
+            return self._fill_text(value, kind, principal)
+        if isinstance(value, Mapping):
+            return {self._constant(key): self.fill(item, kind, principal) for key, item in value.items()}
+        if isinstance(value, list | tuple):
+            return [self.fill(item, kind, principal) for item in value]
+        return value
+
+    def text(self, value: object, kind: str = "note", principal: str = "alice") -> str:
+        return str(self.fill(value, kind, principal))
+
+    def known(self, value: str) -> object | None:
+        """The value of `$name`, or None where it has none yet. A literal is its own value."""
+        match = _WHOLE.fullmatch(value)
+        if match is None:
+            return self._fill_text(value, "note", "alice")
+        name = match[1]
+        if name in self._example:
+            return self.fill(self._example[name])
+        return self._bound[name].value if name in self._bound else None
+
+    def capture(self, name: str, kind: str, principal: str, value: object) -> str:
+        """Bind a name on its first use in an expectation. Gives the other name that has this value already, or nothing."""
+        twin = next((other for other, bound in self._bound.items() if bound == Bound(kind, principal, value)), "")
+        if not twin:
+            self._bound[name.removeprefix("$")] = Bound(kind, principal, value)
+        return f"${twin}" if twin else ""
+
+    def rename(self, name: str, kind: str, principal: str, value: object) -> None:
+        """Give a value this name too, whether or not it has one: the only way to two names for one value."""
+        self._bound[name.removeprefix("$")] = Bound(kind, principal, value)
+
+    def could_not_capture(self, name: str, kind: str) -> bool:
+        """A value that was not told cannot be sent back either. Gives whether something was lost by that: it had to equal or to differ from another."""
+        others = bool(self._unobserved) or any(bound.kind == kind for bound in self._bound.values())
+        self._unobserved.add(name.removeprefix("$"))
+        return others
+
+    def spoken(self, value: object) -> str:
+        """A value with the name that it goes by, for people."""
+        name = next((name for name, bound in self._bound.items() if bound.value == value), "")
+        return f"{value} (${name})" if name else str(value)
+
+    def _fill_text(self, text: str, kind: str, principal: str) -> object:
+        if text in self._constants:
+            return self._constants[text]
+        match = _WHOLE.fullmatch(text)
+        if match is not None:
+            return self._value(match[1], kind, principal)
+        return _INSIDE.sub(lambda inside: str(self._value(inside[1], kind, principal)), text)
+
+    def _value(self, name: str, kind: str, principal: str) -> object:
+        if name in self._example:
+            return self.fill(self._example[name], kind, principal)
+        if name in self._unobserved:
+            raise Untested(f"${name} is not known: the target did not tell it")
+        if name not in self._bound:
+            self._bound[name] = Bound(kind, principal, f"continuity-{secrets.token_hex(6)}-{name}")
+        return self._bound[name].value
+
+    def _constant(self, key: object) -> str:
+        return self._constants.get(str(key), str(key))

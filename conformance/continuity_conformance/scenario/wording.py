@@ -1,0 +1,109 @@
+"""Speech: what a scenario's labels become on the wire. The same words are the same bytes.
+
+A turn is named by what is said (`say: red`); its text carries a mark, and so does each system prompt. Knows nothing of HTTP.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from continuity_conformance.core.failure import Untested
+from continuity_conformance.http.reading import Reading
+from continuity_conformance.probe.marks import answer_text, new_mark, system_text, user_text
+
+Message = dict[str, object]
+_PROMPTS = ("system", "developer")
+_MORE = " And so it goes on."
+_MUCH_MORE = re.compile(f"(?:{re.escape(_MORE)}){{4,}}")
+
+
+def shortened(text: str) -> str:
+    """A text that people read: what only makes a turn long is counted, not shown."""
+    return _MUCH_MORE.sub(lambda more: f"{_MORE} … ({len(more[0]) - len(_MORE)} more characters of this)", text)
+
+
+class Speech:
+    """The labels of one scenario, and what was answered to them. `labels` names every mark of the whole run."""
+
+    def __init__(self, labels: dict[str, str]) -> None:
+        self._labels = labels
+        self._marks: dict[str, str] = {}
+        self._system_marks: dict[str, str] = {}
+        self._answered: dict[str, Reading] = {}
+        self._long: dict[str, int] = {}
+        self._preceding: dict[str, tuple[str, ...]] = {}
+
+    @property
+    def marks(self) -> frozenset[str]:
+        return frozenset(self._marks.values())
+
+    def mark(self, label: str) -> str:
+        if label not in self._marks:
+            self._marks[label] = new_mark()
+            self._labels[self._marks[label]] = label
+        return self._marks[label]
+
+    def label(self, mark: str) -> str:
+        """The label of a mark, for people: ours by its name, another scenario's as such."""
+        if mark in self._marks.values():
+            return self._labels[mark]
+        return f"another's {self._labels[mark]}" if mark in self._labels else f"unknown turn {mark}"
+
+    def system_label(self, mark: str) -> str:
+        return next((words for words, ours in self._system_marks.items() if ours == mark), f"unknown prompt {mark}")
+
+    def answered(self, label: str, reading: Reading) -> None:
+        self._answered[label] = reading
+
+    def lengthen(self, label: str, characters: int) -> None:
+        """From now on this turn has so many characters, wherever it is said."""
+        self._long[label] = characters
+
+    def precede(self, label: str, others: Sequence[str]) -> None:
+        """These turns were said just before another: whoever sends its history sends them too."""
+        self._preceding[label] = (*self._preceding.get(label, ()), *others)
+
+    def user_text(self, label: str) -> str:
+        text = user_text(self.mark(label), label)
+        more = self._long.get(label, 0) - len(text)
+        return text + (_MORE * (more // len(_MORE) + 1))[:more] if more > 0 else text
+
+    def messages(self, params: Mapping[str, Any], label: str) -> list[Message]:
+        """The messages of a chat turn: system prompt, the request's own history, the new input, and what comes after it."""
+        system: list[Message] = [
+            {"role": role, "content": self._system_text(params[role])} for role in _PROMPTS if role in params
+        ]
+        named = [*params.get("history", []), *(() if "session" in params else self._preceding.get(label, ()))]
+        history = [message for past in named for message in self._with_preceding(past, label)]
+        new = self._returned(label) if "returns" in params else [self._user(label)]
+        return [*system, *history, *new, *params.get("then", [])]
+
+    def made_up(self, labels: Sequence[str]) -> tuple[Message, ...]:
+        """A history that was never said, with made-up answers."""
+        return tuple(message for label in labels for message in self._past(label))
+
+    def _user(self, label: str) -> Message:
+        return {"role": "user", "content": self.user_text(label)}
+
+    def _system_text(self, words: str) -> str:
+        return system_text(self._system_marks.setdefault(words, new_mark()), words)
+
+    def _with_preceding(self, label: str, newest: str) -> list[Message]:
+        before = () if label == newest else self._preceding.get(label, ())
+        return [message for past in (*before, label) for message in self._past(past)]
+
+    def _past(self, label: str) -> list[Message]:
+        """A turn in the request's own history: with its real answer where it was said, with a made-up one where not."""
+        answered = self._answered.get(label)
+        text = answered.text if answered is not None else answer_text(self.mark(label), 0)
+        return [self._user(label), {"role": "assistant", "content": text}]
+
+    def _returned(self, label: str) -> list[Message]:
+        """The turn with the client's tool calls that it got, and their results."""
+        calls = self._answered[label].tool_calls if label in self._answered else ()
+        if not calls:
+            raise Untested(f"the model called no tool of the client's in the turn {label}")
+        results: list[Message] = [
+            {"role": "tool", "tool_call_id": call.get("id"), "content": "found"} for call in calls
+        ]
+        return [self._user(label), {"role": "assistant", "content": None, "tool_calls": list(calls)}, *results]

@@ -1,0 +1,140 @@
+"""Controls: what the kit can make happen to a target, and from where.
+
+In this order: what the profile or the plugin gives (`Profile.controls`), the process that the kit started (restart, kill), filling the context
+(`Profile.filling`), the optional control API of the spec. A control that nobody has makes a scenario *not tested*; it is never believed without proof.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from continuity_conformance.core.errors import ContinuityError, KitError
+from continuity_conformance.core.failure import Inapplicable, Unmet, Untested
+from continuity_conformance.http.auth import standing_fields
+from continuity_conformance.http.client import AnyTransport
+from continuity_conformance.target.control_context import PACKED, RELEASED, ApiControl, Control, Site, how
+from continuity_conformance.target.old_database import OldRow, old_database
+from continuity_conformance.target.process import StartedProcess
+from continuity_conformance.target.profile import Filling
+from continuity_conformance.target.server import Server
+from continuity_conformance.target.shared_restart import SharedRestarts
+
+_NEEDED_AS: Final[Mapping[str, frozenset[str]]] = {
+    "evict": frozenset({"evict"}),
+    "compress": frozenset({"compress", "control:compress"}),
+    "fault": frozenset({"break_store"}),
+}
+"""What a scenario calls a control that it needs, where that is not `control:NAME`."""
+_FAULTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "reads": ("read",),
+    "writes": ("write",),
+    "lineage": ("lineage",),
+    "all": ("read", "write", "lineage"),
+}
+
+
+class Controls:
+    """The controls of one server. Those that somebody gives tell how they do it."""
+
+    def __init__(
+        self, server: Server, transport: AnyTransport, *, has_api: bool, shared: SharedRestarts | None = None
+    ) -> None:
+        self._server = server
+        self._transport = transport
+        self._has_api = has_api
+        self._shared = shared
+
+    @property
+    def available(self) -> frozenset[str]:
+        profile = self._server.profile
+        process = {"restart", "kill"} if self._server.started else set()
+        old = {"legacy"} if self._server.started and profile.legacy else set()
+        pressure = {"evict-by-pressure"} if profile.limits.responses else set()
+        filling = {"compress"} if profile.filling else set()
+        given = {*profile.controls, *PACKED, *(RELEASED if self._has_api else ())}
+        named = {need for name in given for need in _NEEDED_AS.get(name, {f"control:{name}"})}
+        return frozenset(process | old | pressure | filling | named)
+
+    @property
+    def filling(self) -> Filling | None:
+        """How the context is filled, where that is the way to make the target compress."""
+        return None if "compress" in self._server.profile.controls else self._server.profile.filling
+
+    def sharing(self, shared: SharedRestarts) -> "Controls":
+        """The same controls, with restarts that are shared."""
+        return Controls(self._server, self._transport, has_api=self._has_api, shared=shared)
+
+    async def legacy(self, rows: Sequence[OldRow], servers: int = 1) -> None:
+        """Start on an old database with these rows."""
+        await self._server.begin_anew(old_database(rows), servers)
+
+    async def restart(self) -> None:
+        await (self._shared.restart() if self._shared else self.restart_now())
+
+    async def restart_now(self) -> None:
+        await self._new_process("restart")
+
+    async def kill(self) -> None:
+        await self._new_process("kill")
+
+    async def evict(self, response: str, key: str) -> str:
+        return await self._do("evict", key, {"response_id": response})
+
+    async def compress(self, session: str, key: str) -> str:
+        return await self._do("compress", key, {"session_id": session})
+
+    async def break_store(self, what: str, key: str) -> str:
+        told = []
+        for fault in _FAULTS[what]:
+            self._server.broken.add(fault)
+            told.append(await self._do("fault", key, {"what": fault, "on": True}))
+        return "; ".join(told)
+
+    async def mend_store(self, key: str) -> str:
+        faults = sorted(self._server.broken)
+        told = [await self._do("fault", key, {"what": fault, "on": False}) for fault in faults]
+        self._server.broken.clear()
+        return "; ".join(told)
+
+    async def named(self, name: str, params: Mapping[str, object], key: str) -> str:
+        return await self._do(name, key, params)
+
+    async def _new_process(self, manner: str) -> None:
+        started = self._server.started
+        assert started is not None, "a scenario that restarts runs only where the kit started the target"
+        before = started.pid
+        if manner in self._server.profile.controls:
+            key = self._server.profile.principals.get("alice", "")
+            await self._do(manner, key, {"pid": before})
+            await self._ended(manner, started)
+            await started.start()
+        else:
+            await (started.restart() if manner == "restart" else started.kill())
+        if started.pid == before:
+            raise KitError(f"{manner}: the process is still the same one.", where=self._server.url)
+
+    async def _ended(self, manner: str, started: StartedProcess) -> None:
+        """A process that a control of the target's own has ended. One that is still there was neither stopped nor killed."""
+        if not await started.has_ended():
+            raise Untested(f"the control {manner} did not work: the process has not ended")
+
+    async def _do(self, name: str, key: str, params: Mapping[str, object]) -> str:
+        started = self._server.started
+        folder = started.file("{folder}") if started else None
+        fields = tuple(standing_fields(self._server.profile, key))
+        site = Site(self._server.url, self._transport, key, folder, fields)
+        try:
+            control = self._control(name)
+            await control(site, params)
+        except Untested as trouble:
+            raise Untested(f"the control {name} did not work: {trouble}") from None
+        except (ContinuityError, Unmet, Inapplicable):
+            raise
+        except Exception as trouble:  # noqa: BLE001 - a plugin's own fault says nothing about the contract
+            raise Untested(f"the control {name} did not work: {type(trouble).__name__}: {trouble}") from None
+        return how(control, params)
+
+    def _control(self, name: str) -> Control:
+        given = self._server.profile.controls.get(name) or PACKED.get(name)
+        if given is None and not self._has_api:
+            raise Untested("nobody has it")
+        return given or ApiControl(name, self._server.profile.token)

@@ -1,0 +1,122 @@
+"""GitHub Actions: failures as annotations, long lists folded, report.md as the summary of the step.
+
+The runner obeys commands in what it logs. What a server said is data: it is escaped in ours, and no line of it can be one.
+"""
+
+import os
+import secrets
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from continuity_conformance.core.errors import ContinuityError
+from continuity_conformance.core.verdicts import Result
+from continuity_conformance.report import markdown
+from continuity_conformance.results import write as results
+from continuity_conformance.results.ledger import Outcome
+from continuity_conformance.results.one_line import headline
+from continuity_conformance.results.read import read
+from continuity_conformance.terminal import summary
+
+_AT_MOST: Final = 10
+"""GitHub shows this many annotations of a kind for each step."""
+_FOLDED: Final = frozenset({"not tested", "not applicable"})
+_SUMMARY: Final = "GITHUB_STEP_SUMMARY"
+
+
+def is_here(environ: Mapping[str, str] = os.environ) -> bool:
+    return environ.get("GITHUB_ACTIONS") == "true"
+
+
+class Fence:
+    """What is written between `begin` and `end` is no command, whoever it comes from."""
+
+    def __init__(self) -> None:
+        self._token = secrets.token_hex(16)
+
+    def begin(self) -> str:
+        return f"::stop-commands::{self._token}"
+
+    def end(self) -> str:
+        return f"::{self._token}::"
+
+
+def lines(outcome: Outcome, report: Path | None) -> Iterator[str]:
+    """The summary with its long lists folded, and the annotations."""
+    yield from (_inert(line) for line in summary.lines(outcome, report, without=_FOLDED))
+    for each in summary.sections(outcome):
+        if each.title in _FOLDED and each.size:
+            yield from (f"::group::{each.title}: {each.size}", *(_inert(line) for line in each.lines), "::endgroup::")
+    yield from annotations(outcome)
+
+
+def annotations(outcome: Outcome) -> Iterator[str]:
+    gate = outcome.gate
+    told = [_annotation("error", _title(each), headline(each)) for each in gate.failed]
+    for entry in gate.stale:
+        place = (entry.place.file, entry.place.line)
+        told.append(_annotation("error", f"stale: {entry.id}", "It passes again. Take the entry out.", place))
+    for entry in gate.expired:
+        place = (entry.place.file, entry.place.line)
+        told.append(_annotation("error", f"expired: {entry.id}", f"It was accepted until {entry.until}.", place))
+    if not gate.passed and not told:
+        told.append(complaint("; ".join(gate.reasons)))
+    yield from _first(told, "error")
+    yield from _first([_annotation("warning", _title(each), headline(each)) for each in gate.warned], "warning")
+    known = [
+        _annotation("notice", f"known: {result.id}", f"{entry.reason} (until {entry.until})")
+        for result, entry in gate.known
+    ]
+    yield from _first(known, "notice")
+
+
+def complaint(message: str) -> str:
+    """An error that is about no single requirement."""
+    return _annotation("error", "session continuity", message)
+
+
+def write_summary(outcome: Outcome, environ: Mapping[str, str] = os.environ) -> None:
+    """Put report.md on the page of the run. That it cannot be shown there changes no verdict."""
+    path = environ.get(_SUMMARY)
+    if path:
+        with suppress(OSError, ContinuityError), Path(path).open("a", encoding="utf-8") as page:
+            page.write(f"{_markdown(outcome)}\n")
+
+
+def _markdown(outcome: Outcome) -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        return markdown.render(read(results.write(outcome, Path(folder), draft=True)))
+
+
+def _title(result: Result) -> str:
+    return f"{result.id} ({result.level})"
+
+
+def _first(told: Sequence[str], kind: str) -> list[str]:
+    if len(told) <= _AT_MOST:
+        return list(told)
+    more = len(told) - _AT_MOST + 1
+    return [*told[: _AT_MOST - 1], _annotation(kind, "session continuity", f"and {more} more; see the report")]
+
+
+def _annotation(kind: str, title: str, message: str, place: tuple[str, int] | None = None) -> str:
+    where = f"file={_property(place[0])},line={place[1]}," if place else ""
+    return f"::{kind} {where}title={_property(title)}::{_data(message)}"
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
+
+
+def _inert(line: str) -> str:
+    """The runner looks for `::` where a line begins, after blanks too, and for `##[` anywhere."""
+    start = len(line) - len(line.lstrip())
+    if line[start:].startswith("::"):
+        line = f"{line[:start]}: :{line[start + 2 :]}"
+    return line.replace("##[", "## [")

@@ -1,0 +1,199 @@
+"""The end of the terminal output: the verdict, the gate, the counts, what failed, and what was not tested and why.
+
+Plain text of at most 80 columns. The counts of all areas add up to the release. On a terminal it fits on the screen: lists give way from the last
+one on, and the verdict never does.
+"""
+
+import shlex
+import sys
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from continuity_conformance.core.budget import Budget
+from continuity_conformance.core.verdicts import Result, RunVerdict, Verdict
+from continuity_conformance.results import tally
+from continuity_conformance.results.classes import class_verdicts
+from continuity_conformance.results.ledger import NOT_SELECTED, Outcome
+from continuity_conformance.results.one_line import headline
+
+WIDTH: Final = 80
+_INDENT: Final = " " * 9
+_ROOM_FOR_FAILURES: Final = 8
+_SPOKEN: Final = {
+    RunVerdict.CONFORMANT: "conformant",
+    RunVerdict.NOT_CONFORMANT: "NOT conformant",
+    RunVerdict.INCOMPLETE: "incomplete",
+    RunVerdict.UNREACHABLE: "unreachable",
+    RunVerdict.ERROR: "error (of the kit or the set-up)",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A list of the summary. `size` is what it counts, `lines` may be more or fewer."""
+
+    title: str
+    size: int
+    lines: tuple[str, ...]
+
+    def whole(self) -> list[str]:
+        return ["", f"{self.title}:", *self.lines] if self.size else []
+
+    def brief(self) -> list[str]:
+        return [f"{self.title}: {self.size}"] if self.size else []
+
+    def cut(self, room: int) -> list[str]:
+        """As many lines as there is room for, and how many are left out; the list of failures is the last to go."""
+        kept = max(room - 3, 1)
+        if len(self.lines) <= kept + 1:
+            return self.whole()
+        return ["", f"{self.title}:", *self.lines[:kept], f"  … and {len(self.lines) - kept} more"]
+
+
+def lines(
+    outcome: Outcome, report: Path | None, height: int | None = None, without: frozenset[str] = frozenset()
+) -> list[str]:
+    """Tell all `without` some lists, or what fits into this many lines."""
+    limit = sys.maxsize if height is None else height
+    verdict, table = list(_verdict(outcome)), ["", *_table(outcome.results)]
+    failed, *others = (each for each in sections(outcome) if each.title not in without)
+    tail = list(_what_next(outcome, report))
+    for whole in range(len(others), -1, -1):
+        lists = [*_all(each.whole() for each in others[:whole]), *_all(each.brief() for each in others[whole:])]
+        told = [*verdict, *table, *failed.whole(), *lists, *tail]
+        if len(told) <= limit:
+            return told
+    lists = _all(each.brief() for each in others)
+    room = limit - len(verdict) - len(lists) - len(tail)
+    if room - len(table) < _ROOM_FOR_FAILURES:
+        table = ["", *_short_table(outcome.results)]
+    return [*verdict, *table, *failed.cut(room - len(table)), *lists, *tail]
+
+
+def _all(lists: Iterable[list[str]]) -> list[str]:
+    return [line for each in lists for line in each]
+
+
+def sections(outcome: Outcome) -> tuple[Section, ...]:
+    """The lists, the most important one first."""
+    gate = outcome.gate
+    known = {result.id: entry for result, entry in gate.known}
+    accepted = tuple(_cut(f"  {id_:11} until {entry.until}  {entry.reason}") for id_, entry in known.items())
+    failed = [each for each in _with(outcome, Verdict.FAIL) if each.id not in known and each not in gate.warned]
+    return (
+        _one_each("failed", failed),
+        _one_each("error", _with(outcome, Verdict.ERROR)),
+        Section("known failures", len(accepted), accepted),
+        _one_each("warned", gate.warned),
+        _grouped("not tested", _with(outcome, Verdict.NOT_TESTED)),
+        _grouped("not applicable", _with(outcome, Verdict.NOT_APPLICABLE)),
+    )
+
+
+def _verdict(outcome: Outcome) -> Iterator[str]:
+    yield from _wrapped(f"verdict: {_SPOKEN[outcome.verdict]}{_because(outcome)}   {outcome.target.name}", _INDENT)
+    yield from _gate(outcome)
+    classes = class_verdicts(outcome.results, fail_on=outcome.settings.fail_on)
+    spoken = [f"{each.name} {_SPOKEN[each.verdict] if each.verdict else 'not applicable'}" for each in classes]
+    yield from _wrapped(f"classes: {', '.join(spoken)}", _INDENT)
+    if not outcome.finished and outcome.verdict not in {RunVerdict.ERROR, RunVerdict.UNREACHABLE}:
+        yield "stopped: not everything that was selected was decided"
+    if outcome.target.observed == "nothing":
+        yield "note:    what the model saw could not be observed"
+
+
+def _because(outcome: Outcome) -> str:
+    """What stands between this run and a conformant target, in figures."""
+    gate, total = outcome.gate, len(outcome.results)
+    accepted = [result for result, _ in gate.known if not result.pack]
+    failed = len(accepted) + sum(not result.pack for result in gate.failed)
+    untested = sum(not result.pack for result in gate.untested)
+    known = f", {len(accepted)} of them known" if accepted else ""
+    said = [
+        f"{failed} failed{known}" if failed else "",
+        f"{untested} that count not tested" if untested else "",
+        f"{outcome.selected} of {total} selected" if outcome.selected < total else "",
+    ]
+    told = "; ".join(each for each in said if each)
+    return f" ({told})" if told else ""
+
+
+def _gate(outcome: Outcome) -> Iterator[str]:
+    """Only where it was told to accept something, or a pack has a say; else it says the same as the verdict."""
+    told = bool(outcome.baseline.file) or outcome.settings.accept_untested
+    if not told and outcome.gate.exit_code == outcome.verdict.exit_code:
+        return
+    yield f"gate:    {'passed' if outcome.gate.passed else 'FAILED'} (exit code {int(outcome.gate.exit_code)})"
+    for reason in outcome.gate.reasons:
+        yield from _wrapped(f"{_INDENT}{reason}", f"{_INDENT}  ")
+
+
+def _table(results: Sequence[Result]) -> Iterator[str]:
+    columns = tally.columns(results)
+    heads = [tally.HEADS[verdict] for verdict in columns]
+    yield "  ".join((f"{'':10}", *heads))
+    for row in (*tally.by_area(results), tally.total(results)):
+        numbers = (f"{row.counts[verdict]:{len(head)}}" for verdict, head in zip(columns, heads, strict=True))
+        yield "  ".join((f"{row.name:10}", *numbers))
+
+
+def _short_table(results: Sequence[Result]) -> Iterator[str]:
+    """The same numbers in a few lines, for a small screen."""
+    columns = tally.columns(results)
+    yield "·".join(tally.HEADS[verdict] for verdict in columns)
+    rows = (*tally.by_area(results), tally.total(results))
+    told = [f"{row.name}\u00a0{'·'.join(str(row.counts[verdict]) for verdict in columns)}" for row in rows]
+    yield from (line.replace("\u00a0", " ") for line in textwrap.wrap("   ".join(told), WIDTH))
+
+
+def _one_each(title: str, results: Sequence[Result]) -> Section:
+    told = tuple(_cut(f"  {result.id:11} {result.level:8}  {headline(result)}") for result in results)
+    return Section(title, len(results), told)
+
+
+def _grouped(title: str, results: Sequence[Result]) -> Section:
+    """One entry a reason, because forty requirements that need the same control need one remedy."""
+    groups: dict[str, list[str]] = {}
+    for result in results:
+        groups.setdefault(" ".join(result.reason.split()) or "no reason given", []).append(result.id)
+    return Section(title, len(results), tuple(_groups(groups.items())))
+
+
+def _groups(groups: Iterable[tuple[str, list[str]]]) -> Iterator[str]:
+    for reason, ids in groups:
+        if reason == NOT_SELECTED:
+            yield f"  {reason}: {len(ids)} of the release"
+        else:
+            yield from _wrapped(f"  {reason}", "  ")
+            yield from _wrapped(f"      {', '.join(ids)}", "      ")
+
+
+def _what_next(outcome: Outcome, report: Path | None) -> Iterator[str]:
+    failed = outcome.gate.failed or _with(outcome, Verdict.FAIL)
+    if failed or report:
+        yield ""
+    if failed:
+        profile = f" --profile {shlex.quote(str(outcome.settings.profile))}" if outcome.settings.profile else ""
+        # The address of a target that the kit started is gone by now; its name starts it again.
+        started = "://" not in outcome.settings.target
+        target = shlex.quote(outcome.settings.target if started else outcome.target.url)
+        budget = outcome.settings.budget
+        seed = budget.arguments if budget != Budget() else ""
+        yield f"again:   continuity run {failed[0].id} --target {target}{profile}{seed}"
+    if report:
+        yield f"report:  {report}"
+
+
+def _with(outcome: Outcome, verdict: Verdict) -> list[Result]:
+    return [result for result in outcome.results if result.verdict is verdict]
+
+
+def _wrapped(text: str, indent: str) -> list[str]:
+    return textwrap.wrap(text, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= WIDTH else f"{line[: WIDTH - 1]}…"
