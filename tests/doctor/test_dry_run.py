@@ -26,7 +26,7 @@ from continuity_conformance.doctor.dry_run import planned
 from continuity_conformance.doctor.state import Patient
 from continuity_conformance.doctor.survey import rehearse, survey
 from continuity_conformance.http.auth import KeyField
-from continuity_conformance.http.client import Request
+from continuity_conformance.http.messages import Request
 from continuity_conformance.suite.release import newest
 from continuity_conformance.target.profile import Limits, Profile
 

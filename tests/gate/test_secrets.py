@@ -10,7 +10,8 @@ from urllib.parse import quote
 
 import pytest
 
-from continuity_conformance.results.redaction import BODY_KEPT, Redactor, public_url, redactor_of, url_secrets
+from continuity_conformance.core.urls import public_url
+from continuity_conformance.results.redaction import BODY_KEPT, Redactor, redactor_of, url_secrets
 from continuity_conformance.target.profile import Profile
 
 KEY = 'sk-"half"/of\\the+key=ü!'

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from continuity_conformance.core.failure import Unmet, Untested
-from continuity_conformance.http.client import Answer, Request
+from continuity_conformance.http.messages import Answer, Request
 from continuity_conformance.scenario.expect import leaks as discretion
 from continuity_conformance.scenario.request_builder import WRONG_KEY
 

@@ -21,8 +21,8 @@ from continuity_conformance.fuzz.generated.session_list import lists_sessions
 from continuity_conformance.fuzz.names import Namespace
 from continuity_conformance.fuzz.property.malformed import is_object
 from continuity_conformance.fuzz.property.properties import Properties
-from continuity_conformance.http.client import Answer, Request
 from continuity_conformance.http.curl import curl
+from continuity_conformance.http.messages import Answer, Request
 from continuity_conformance.results.evidence import as_evidence
 from continuity_conformance.results.redaction import Redactor
 from continuity_conformance.run.calibrate import assumed

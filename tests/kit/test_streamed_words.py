@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from continuity_conformance.core.failure import Unmet, Untested
-from continuity_conformance.http.client import Answer, Request
+from continuity_conformance.http.messages import Answer, Request
 from continuity_conformance.scenario.expect import stream as streamed
 
 FINISH = {"id": "c1", "choices": [{"delta": {}, "finish_reason": "stop"}]}

@@ -11,7 +11,7 @@ from typing import Final
 from continuity_conformance.checks.registry import check, concluding
 from continuity_conformance.core.failure import Inapplicable, Unmet, Untested
 from continuity_conformance.core.verdicts import Result, Verdict
-from continuity_conformance.http.client import dig
+from continuity_conformance.http.messages import dig
 from continuity_conformance.probe.marks import answer_mark
 from continuity_conformance.scenario.context import Exchange, Target
 from continuity_conformance.scenario.dialogue import Dialogue

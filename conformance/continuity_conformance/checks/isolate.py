@@ -13,7 +13,7 @@ from continuity_conformance.checks.server_without_keys import without_a_key
 from continuity_conformance.checks.watched_files import OutsideFiles, outside_files
 from continuity_conformance.core.failure import Inapplicable, Unmet, Untested
 from continuity_conformance.http.auth import KeyField
-from continuity_conformance.http.client import NO_UTF8, Request, dig
+from continuity_conformance.http.messages import NO_UTF8, Request, dig
 from continuity_conformance.http.reading import read
 from continuity_conformance.scenario.context import Exchange
 from continuity_conformance.scenario.dialogue import Dialogue

@@ -8,7 +8,6 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Final
 
 from continuity_conformance.core.failure import Unmet
-from continuity_conformance.http.auth import standing_fields
 from continuity_conformance.http.tls import trust
 from continuity_conformance.scenario.dialogue import Dialogue
 from continuity_spec import Requirement
@@ -40,7 +39,7 @@ async def real_client(dialogue: Dialogue) -> AsyncIterator["AsyncOpenAI"]:
     client: AsyncOpenAI = openai.AsyncOpenAI(
         base_url=f"{dialogue.stage.server.url}/v1",
         api_key=key if key and profile.key_field.usual else "none",
-        default_headers=dict(standing_fields(profile, "" if profile.key_field.usual else key)),
+        default_headers=dict(profile.request_headers("" if profile.key_field.usual else key)),
         max_retries=0,
         http_client=openai.DefaultAsyncHttpxClient(verify=trust(profile.ca)),
     )

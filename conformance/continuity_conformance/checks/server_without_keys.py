@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 
 from continuity_conformance.core.failure import Untested
-from continuity_conformance.http.client import dig
+from continuity_conformance.http.messages import dig
 from continuity_conformance.scenario.context import Stage
 from continuity_conformance.scenario.dialogue import Dialogue
 from continuity_conformance.scenario.interventions import made_step

@@ -9,7 +9,7 @@ from typing import Final
 
 from continuity_conformance.checks.registry import check
 from continuity_conformance.core.failure import Unmet, Untested
-from continuity_conformance.http.client import dig
+from continuity_conformance.http.messages import dig
 from continuity_conformance.scenario.context import Exchange
 from continuity_conformance.scenario.dialogue import Dialogue
 

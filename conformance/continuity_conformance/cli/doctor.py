@@ -16,7 +16,7 @@ from continuity_conformance.terminal.output import complain, say, say_json
 if TYPE_CHECKING:
     from continuity_conformance.doctor.profile_writer import Given
     from continuity_conformance.doctor.state import Patient
-    from continuity_conformance.http.client import Request
+    from continuity_conformance.http.messages import Request
     from continuity_conformance.results.redaction import Redactor
     from continuity_conformance.target.profile import Profile
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 from urllib.parse import urlsplit, urlunsplit
 
-from continuity_conformance.http.client import Answer, dig
+from continuity_conformance.http.messages import Answer, dig
 
 MODELS: Final = "/v1/models"
 _USUAL: Final = ("/api", "/openai")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote
 
-from continuity_conformance.http.client import Answer, Request, dig
+from continuity_conformance.http.messages import Answer, Request, dig
 from continuity_conformance.run.calibrate import ask
 from continuity_conformance.scenario.context import Stage
 from continuity_conformance.target.profile import Profile

@@ -13,7 +13,7 @@ from itertools import count
 from typing import Final
 
 from continuity_conformance.doctor.recorder import Recorder
-from continuity_conformance.http.client import Answer, Request, dig
+from continuity_conformance.http.messages import Answer, Request, dig
 from continuity_conformance.target.profile import DEFAULT_HEADER, Profile
 
 _SAID: Final = "Understood."

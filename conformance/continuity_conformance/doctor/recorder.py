@@ -1,6 +1,7 @@
 """What the doctor sends, kept: what was made by it is known from there."""
 
-from continuity_conformance.http.client import Answer, Request, Transport
+from continuity_conformance.http.client import Transport
+from continuity_conformance.http.messages import Answer, Request
 
 
 class Recorder(Transport):

@@ -17,8 +17,8 @@ from continuity_conformance.doctor.findings import Findings, Topic
 from continuity_conformance.doctor.first_turns import first_turns
 from continuity_conformance.doctor.recorder import Recorder
 from continuity_conformance.doctor.state import Patient
-from continuity_conformance.http.client import Answer, Request
 from continuity_conformance.http.connect import must_answer, other_than_http
+from continuity_conformance.http.messages import Answer, Request
 from continuity_conformance.http.tls import trust
 from continuity_conformance.probe.client import RemoteProbe
 from continuity_conformance.probe.server import Probe

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, NoReturn
 
 from continuity_conformance.core.failure import Unmet
-from continuity_conformance.http.client import Answer, Request
+from continuity_conformance.http.messages import Answer, Request
 from continuity_conformance.scenario.context import Exchange
 from continuity_conformance.scenario.dialogue import Dialogue
 from continuity_conformance.scenario.interventions import made_step

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import Final, TypeVar
 
-from continuity_conformance.http.client import Answer, Request
+from continuity_conformance.http.messages import Answer, Request
 from continuity_conformance.scenario.context import Stage, Target
 from continuity_conformance.scenario.request_builder import base_headers
 

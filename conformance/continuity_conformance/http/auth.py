@@ -1,12 +1,7 @@
-"""Credentials: the header fields that every request carries, and the one of them that carries a principal's key."""
+"""How a request carries a principal's key."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
-
-from continuity_conformance.http.client import USER_AGENT
-
-if TYPE_CHECKING:
-    from continuity_conformance.target.profile import Profile
+from typing import Final
 
 _KEY: Final = "{key}"
 
@@ -31,9 +26,3 @@ class KeyField:
 
     def filled(self, key: str) -> tuple[str, str]:
         return self.name, self.value.replace(_KEY, key)
-
-
-def standing_fields(profile: "Profile", key: str) -> list[tuple[str, str]]:
-    """Who we are, the profile's own headers, and the key where there is one."""
-    fields = [("User-Agent", USER_AGENT), *profile.headers.items()]
-    return [*fields, profile.key_field.filled(key)] if key else fields

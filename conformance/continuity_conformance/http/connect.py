@@ -10,8 +10,8 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from continuity_conformance.core.errors import UnreachableError
+from continuity_conformance.core.urls import public_url
 from continuity_conformance.http.tls import distrust, trust
-from continuity_conformance.results.redaction import public_url
 
 _AT_ONCE: Final = 1.5
 _START: Final = "Start the target, or check the address."

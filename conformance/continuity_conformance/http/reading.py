@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from continuity_conformance.http.client import Answer, dig
+from continuity_conformance.http.messages import Answer, dig
 
 _DONE: Final = "[DONE]"
 _SHOWN: Final = 120

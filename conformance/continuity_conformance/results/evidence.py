@@ -8,8 +8,8 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from continuity_conformance.core.failure import Unmet
-from continuity_conformance.http.client import Answer, Request
 from continuity_conformance.http.curl import one_request
+from continuity_conformance.http.messages import Answer, Request
 from continuity_conformance.http.reading import Reading
 from continuity_conformance.results.redaction import BODY_KEPT, Redactor
 from continuity_conformance.results.transcript import in_order, told_lines

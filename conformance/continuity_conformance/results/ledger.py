@@ -4,18 +4,17 @@ It books; it decides nothing about the target. Knows neither pytest nor HTTP.
 """
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Final
 
 from continuity_conformance.core.errors import ContinuityError, UnreachableError
 from continuity_conformance.core.run_options import Settings
+from continuity_conformance.core.urls import public_url
 from continuity_conformance.core.verdicts import Result, RunVerdict, Verdict, run_verdict, undecided
 from continuity_conformance.results.baseline import Baseline, Known
 from continuity_conformance.results.gate import Gate, Judged, judge
-from continuity_conformance.results.redaction import public_url
-from continuity_conformance.run.session import TargetFacts
 from continuity_conformance.suite.packs import Packs
 from continuity_conformance.suite.release import ReleasedSpec
 from continuity_spec import Requirement
@@ -23,6 +22,18 @@ from continuity_spec import Requirement
 NOT_SELECTED: Final = "not selected"
 STOPPED: Final = "the run was stopped before this was decided"
 OPEN: Final = "not decided yet when this was written: the run was going on"
+
+
+@dataclass(frozen=True, slots=True)
+class TargetFacts:
+    """What a report says about the target. Nothing secret in it."""
+
+    name: str
+    url: str
+    header: str
+    options: Mapping[str, str]
+    offers: tuple[str, ...]
+    observed: str  # "probe", "answers" or "nothing"
 
 
 @dataclass(frozen=True, slots=True)

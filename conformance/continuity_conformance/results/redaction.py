@@ -11,10 +11,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final
-from urllib.parse import SplitResult, parse_qsl, quote, quote_plus, unquote, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, quote, quote_plus, unquote
 
 from continuity_conformance.core.errors import ContinuityError
 from continuity_conformance.core.text import visible, without_middle
+from continuity_conformance.core.urls import split
 from continuity_conformance.core.verdicts import Result
 from continuity_conformance.http.curl import HIDDEN
 from continuity_conformance.target.profile import DEFAULT_HEADER, Profile
@@ -97,25 +98,11 @@ def redactor_of(profile: Profile, *urls: str) -> Redactor:
 
 def url_secrets(url: str) -> Iterator[str]:
     """The password and the values of the query, as they are written and as they are meant."""
-    parts = _split(url)
+    parts = split(url)
     account = parts.netloc.rpartition("@")[0]
     password = account.partition(":")[2]
     yield from (password, unquote(password), unquote(account) if password else "")
     yield from (value for _, value in parse_qsl(parts.query))
-
-
-def public_url(url: str) -> str:
-    """An address without account, query and fragment."""
-    parts = _split(url)
-    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
-
-
-def _split(url: str) -> SplitResult:
-    try:
-        return urlsplit(url)
-    except ValueError:
-        # Not an address at all; still, what stands before an @ may be a password.
-        return SplitResult("", url.partition("//")[2], "", "", "")
 
 
 def _parts(value: str) -> Iterator[str]:

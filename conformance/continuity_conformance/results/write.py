@@ -17,9 +17,8 @@ from continuity_conformance.core.verdicts import Evidence, Result, RunVerdict, V
 from continuity_conformance.results.baseline import Known
 from continuity_conformance.results.classes import ClassVerdict, class_verdicts
 from continuity_conformance.results.describe import described
-from continuity_conformance.results.ledger import Outcome
+from continuity_conformance.results.ledger import Outcome, TargetFacts
 from continuity_conformance.results.one_line import headline
-from continuity_conformance.run.session import TargetFacts
 
 SCHEMA: Final = "urn:session-continuity:schema:results:1.0"
 FILE_NAME: Final = "results.json"

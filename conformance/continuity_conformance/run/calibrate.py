@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from continuity_conformance.core.errors import UsageError
 from continuity_conformance.core.failure import Unmet
-from continuity_conformance.http.client import Answer, Request, dig
+from continuity_conformance.http.messages import Answer, Request, dig
 from continuity_conformance.probe.marks import answer_mark
 from continuity_conformance.scenario.context import Declared, Exchange, Observed, Stage, Target
 from continuity_conformance.scenario.dialogue import Dialogue

@@ -5,10 +5,9 @@ The loop must not stand still while its caller is busy, hence the thread. The ca
 
 import asyncio
 import threading
-from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Coroutine, Iterator, Sequence
 from concurrent.futures import CancelledError, Future, as_completed
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Self, TypeVar
 
@@ -16,9 +15,11 @@ from continuity_conformance.checks.openai_client import load_client, uses_client
 from continuity_conformance.checks.registry import CONCLUDING, disturbs
 from continuity_conformance.core.budget import Budget
 from continuity_conformance.core.errors import ContinuityError, KitError
+from continuity_conformance.core.urls import public_url
 from continuity_conformance.core.verdicts import Result, Verdict, by_review, undecided
 from continuity_conformance.http.connect import must_answer
-from continuity_conformance.results.redaction import public_url, redactor_of
+from continuity_conformance.results.ledger import TargetFacts
+from continuity_conformance.results.redaction import redactor_of
 from continuity_conformance.run.scheduler import Runner
 from continuity_conformance.run.signals import stoppable
 from continuity_conformance.target.profile import Profile
@@ -27,18 +28,6 @@ from continuity_spec import Requirement
 
 T = TypeVar("T")
 _ASYNCIO: Final = Path(asyncio.__file__).parent
-
-
-@dataclass(frozen=True, slots=True)
-class TargetFacts:
-    """What a report says about the target. Nothing secret in it."""
-
-    name: str
-    url: str
-    header: str
-    options: Mapping[str, str]
-    offers: tuple[str, ...]
-    observed: str  # "probe", "answers" or "nothing"
 
 
 class Run:

@@ -7,7 +7,8 @@ from typing import Literal, Protocol
 
 from continuity_conformance.core.budget import Budget
 from continuity_conformance.core.verdicts import Result
-from continuity_conformance.http.client import Answer, AnyTransport, Request
+from continuity_conformance.http.client import AnyTransport
+from continuity_conformance.http.messages import Answer, Request
 from continuity_conformance.http.reading import Reading
 from continuity_conformance.probe.server import Call, Script
 from continuity_conformance.probe.view import View

@@ -14,7 +14,7 @@ from itertools import takewhile
 from typing import Any, Final
 
 from continuity_conformance.core.failure import Unmet, Untested
-from continuity_conformance.http.client import dig
+from continuity_conformance.http.messages import dig
 from continuity_conformance.http.reading import read
 from continuity_conformance.probe.server import Script
 from continuity_conformance.probe.view import View, turns

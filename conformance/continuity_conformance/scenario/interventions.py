@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from continuity_conformance.core.errors import NotStartedError
 from continuity_conformance.core.failure import Unmet, Untested
-from continuity_conformance.http.client import Answer
+from continuity_conformance.http.messages import Answer
 from continuity_conformance.scenario.context import Stage
 from continuity_conformance.scenario.intervention_log import Intervention, Notes
 from continuity_conformance.scenario.observe import summary_calls

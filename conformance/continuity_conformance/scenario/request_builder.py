@@ -6,8 +6,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from continuity_conformance.core.failure import Untested
-from continuity_conformance.http.auth import standing_fields
-from continuity_conformance.http.client import Request
+from continuity_conformance.http.messages import Request
 from continuity_conformance.scenario.context import Stage
 from continuity_conformance.scenario.variables import Names
 from continuity_conformance.target.profile import DEFAULT_SESSIONS
@@ -90,7 +89,7 @@ def base_headers(stage: Stage, principal: str) -> list[tuple[str, str]]:
     """What every request of a principal carries."""
     profile = stage.target.profile
     key = WRONG_KEY if principal == "stranger" else profile.principals.get(principal, "")
-    return standing_fields(profile, key)
+    return profile.request_headers(key)
 
 
 def _session_fields(stage: Stage, names: Names, step: Step) -> list[tuple[str, str]]:

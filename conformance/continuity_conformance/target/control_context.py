@@ -43,7 +43,7 @@ class Site:
 
     async def send(self, method: str, path: str, body: object = None, headers: Mapping[str, str] | None = None) -> None:
         """One request to the target with the key of whoever asks. Raises Untested where it is not accepted."""
-        from continuity_conformance.http.client import Request  # noqa: PLC0415 - as above
+        from continuity_conformance.http.messages import Request  # noqa: PLC0415 - as above
 
         request = Request(method, self.url + path, (*self.fields, *(headers or {}).items()), body)
         answer = await self.transport.send(request)

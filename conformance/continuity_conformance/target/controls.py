@@ -9,7 +9,6 @@ from typing import Final
 
 from continuity_conformance.core.errors import ContinuityError, KitError
 from continuity_conformance.core.failure import Inapplicable, Unmet, Untested
-from continuity_conformance.http.auth import standing_fields
 from continuity_conformance.http.client import AnyTransport
 from continuity_conformance.target.control_context import PACKED, RELEASED, ApiControl, Control, Site, how
 from continuity_conformance.target.old_database import OldRow, old_database
@@ -120,7 +119,7 @@ class Controls:
     async def _do(self, name: str, key: str, params: Mapping[str, object]) -> str:
         started = self._server.started
         folder = started.file("{folder}") if started else None
-        fields = tuple(standing_fields(self._server.profile, key))
+        fields = tuple(self._server.profile.request_headers(key))
         site = Site(self._server.url, self._transport, key, folder, fields)
         try:
             control = self._control(name)

@@ -13,7 +13,6 @@ from typing import Final
 import aiohttp
 
 from continuity_conformance.core.errors import NotStartedError
-from continuity_conformance.http.auth import standing_fields
 from continuity_conformance.target.port import Port
 from continuity_conformance.target.profile import Profile
 
@@ -111,7 +110,7 @@ class StartedProcess:
 
     async def _warm_up(self, seconds: float) -> None:
         """One real turn: what a target loads at the first one is no scenario's business."""
-        headers = standing_fields(self._profile, self._profile.principals.get("alice", ""))
+        headers = self._profile.request_headers(self._profile.principals.get("alice", ""))
         turn = {"model": self._profile.model, "messages": [{"role": "user", "content": "Warm up."}]}
         trouble = f"no answer in {seconds:g} s"
         with suppress(TimeoutError):
@@ -176,7 +175,7 @@ class StartedProcess:
 
     async def _ready(self, command: str) -> None:
         try:
-            headers = standing_fields(self._profile, "")
+            headers = self._profile.request_headers("")
             async with asyncio.timeout(self._process.seconds), aiohttp.ClientSession(headers=headers) as session:
                 while not await _answers(session, self.url + self._process.ready):
                     self._must_run(command)

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 
 from continuity_conformance.core.errors import UsageError
 from continuity_conformance.http.auth import KeyField
-from continuity_conformance.http.client import dig
+from continuity_conformance.http.messages import USER_AGENT, dig
 from continuity_conformance.http.tls import trust
 from continuity_conformance.target.control_context import Control, HttpControl
 from continuity_spec import load_checked
@@ -151,6 +151,11 @@ class Profile:
             return shown
         renamed = {ours: shown[theirs] for ours, theirs in self.session_fields.items() if theirs in shown}
         return {**({"object": "session"} if self.session_field else {}), **shown, **renamed}
+
+    def request_headers(self, key: str) -> list[tuple[str, str]]:
+        """The header fields of every request: the kit's User-Agent, the profile's own headers, and the key where there is one."""
+        fields = [("User-Agent", USER_AGENT), *self.headers.items()]
+        return [*fields, self.key_field.filled(key)] if key else fields
 
     @property
     def secrets(self) -> tuple[str, ...]:

@@ -34,7 +34,7 @@ from continuity_conformance.fuzz.generated.document import document_of, fields_o
 from continuity_conformance.fuzz.generated.judgement import BODIES, Judgement, Sent, body_validator
 from continuity_conformance.fuzz.names import Namespace
 from continuity_conformance.fuzz.sync_client import Wire
-from continuity_conformance.http.client import Request
+from continuity_conformance.http.messages import Request
 
 Operation = Any
 """schemathesis' APIOperation and Case: generic over a specification of which there is one here."""

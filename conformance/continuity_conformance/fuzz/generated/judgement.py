@@ -19,7 +19,7 @@ from schemathesis.generation.meta import CoverageScenario, coverage_scenario
 from continuity_conformance.fuzz.findings import Concern, Finding
 from continuity_conformance.fuzz.generated.document import read_by_model
 from continuity_conformance.fuzz.sync_client import Wire
-from continuity_conformance.http.client import Answer, Request, dig
+from continuity_conformance.http.messages import Answer, Request, dig
 
 _SERVER_ERROR: Final = 500
 _MODEL_REFUSED: Final = frozenset({502, 503})

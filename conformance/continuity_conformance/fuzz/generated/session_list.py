@@ -4,7 +4,7 @@ from typing import Final
 from urllib.parse import quote
 
 from continuity_conformance.core.failure import Unmet
-from continuity_conformance.http.client import dig
+from continuity_conformance.http.messages import dig
 from continuity_conformance.scenario.context import Exchange
 from continuity_conformance.scenario.dialogue import Dialogue
 

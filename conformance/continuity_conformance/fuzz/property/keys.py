@@ -13,7 +13,7 @@ from continuity_conformance.fuzz.generated.document import document_of
 from continuity_conformance.fuzz.names import Namespace
 from continuity_conformance.fuzz.sync_client import Wire
 from continuity_conformance.http.auth import KeyField
-from continuity_conformance.http.client import Request, dig
+from continuity_conformance.http.messages import Request, dig
 
 _UNAUTHORIZED: Final = 401
 _KEYLESS: Final = frozenset({"/health"})

@@ -12,7 +12,7 @@ from continuity_conformance.fuzz.explore import explored
 from continuity_conformance.fuzz.findings import Finding, label_of
 from continuity_conformance.fuzz.names import Namespace
 from continuity_conformance.fuzz.sync_client import Wire
-from continuity_conformance.http.client import Answer, Request, dig
+from continuity_conformance.http.messages import Answer, Request, dig
 
 Parts = tuple[tuple[str, int], ...]
 """Texts, and how often each comes."""

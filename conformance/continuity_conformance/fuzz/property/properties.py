@@ -22,7 +22,7 @@ from continuity_conformance.fuzz.property.texts import (
     texts,
 )
 from continuity_conformance.fuzz.sync_client import Wire
-from continuity_conformance.http.client import NO_UTF8, Answer, Request, dig
+from continuity_conformance.http.messages import NO_UTF8, Answer, Request, dig
 from continuity_spec.derivation import derive, salted
 
 _CHAT: Final = "/v1/chat/completions"

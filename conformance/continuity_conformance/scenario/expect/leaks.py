@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from continuity_conformance.core.failure import Unmet, Untested
-from continuity_conformance.http.client import dig
+from continuity_conformance.http.messages import dig
 from continuity_conformance.scenario.request_builder import WRONG_KEY
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from continuity_conformance.core.failure import Unmet, Untested
-from continuity_conformance.http.client import dig
+from continuity_conformance.http.messages import dig
 
 if TYPE_CHECKING:
     from continuity_conformance.scenario.context import Exchange

@@ -1,0 +1,142 @@
+"""A request as it is sent, and an answer as it came back. Nothing here opens a connection or knows a requirement."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+from urllib.parse import urlsplit
+
+from multidict import CIMultiDict
+
+from continuity_conformance.http.sse import EventStreamDecoder
+
+BODY_AT_MOST: Final = 4 * 1024 * 1024
+_KEPT_AT_MOST: Final = 64 * 1024
+TIMED_OUT: Final = "no complete answer"
+NO_UTF8: Final = "\udcff"
+"""A byte that never occurs in UTF-8, as Python reads it."""
+USER_AGENT: Final = "session-continuity-conformance/1.0"
+_FAILED_IN_STREAM: Final = 500
+_NEEDS_RAW_SOCKET: Final = re.compile(r"[\x00-\x1f\x7f\udc80-\udcff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request as it is sent. Header fields are pairs, so that one may be sent twice. A body of bytes goes as it is, any other as JSON.
+
+    `made_of`: texts, and how often each comes, that make up a body which is too long to show; `key_as`: what stands in the field of the key, which is `{key}`
+    there, and `key_in` that field (`curl.py`).
+    """
+
+    method: str
+    url: str
+    headers: tuple[tuple[str, str], ...] = ()
+    body: object = None
+    hang_up: bool = False
+    made_of: tuple[tuple[str, int], ...] = ()
+    key_as: str = ""
+    key_in: str = "Authorization"
+
+    @property
+    def path(self) -> str:
+        return urlsplit(self.url).path
+
+    @property
+    def data(self) -> bytes | None:
+        """The bytes of the body, or None where there is none."""
+        if self.body is None or isinstance(self.body, bytes):
+            return self.body
+        return json.dumps(self.body, ensure_ascii=False).encode("utf-8", "surrogatepass")
+
+    @property
+    def fields(self) -> CIMultiDict[str]:
+        """The header fields, with the content type of a JSON body; bytes say themselves what they are, or do not."""
+        fields = CIMultiDict(self.headers)
+        if self.body is not None and not isinstance(self.body, bytes):
+            fields.setdefault("Content-Type", "application/json")
+        return fields
+
+    @property
+    def needs_raw_socket(self) -> bool:
+        """HTTP clients rightly refuse to send control characters, and bytes that are no UTF-8 (lone surrogates here)."""
+        return any(_NEEDS_RAW_SOCKET.search(value) for _, value in self.headers)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back. `status` 0: nothing did, and `error` says why.
+
+    `events`: the data of each event of a stream, parsed where it is JSON, else text; `event_names`: what `event:` called each of them.
+    """
+
+    status: int = 0
+    headers: tuple[tuple[str, str], ...] = ()
+    text: str = ""
+    body: object = None
+    events: tuple[object, ...] = ()
+    event_names: tuple[str, ...] = ()
+    streamed: bool = False
+    error: str = ""
+    started: float = 0.0
+    seconds: float = 0.0
+
+    def fields(self, name: str) -> list[str]:
+        return [value for field, value in self.headers if field.lower() == name.lower()]
+
+    @property
+    def timed_out(self) -> bool:
+        return self.error.startswith(TIMED_OUT)
+
+    @property
+    def content_type(self) -> str:
+        return next(iter(self.fields("content-type")), "").partition(";")[0].strip().lower()
+
+    @property
+    def failed_in_stream(self) -> bool:
+        """After the first event a failure can only be told by an event."""
+        return any(dig(event, "error") or dig(event, "type") == "response.failed" for event in self.events)
+
+    @property
+    def outcome(self) -> int:
+        """The status that counts: a failure that a stream tells after its first event is a 5xx."""
+        return _FAILED_IN_STREAM if self.failed_in_stream else self.status
+
+    @property
+    def accepted(self) -> bool:
+        return 200 <= self.status < 300 and not self.error and not self.failed_in_stream  # noqa: PLR2004
+
+    @property
+    def refused(self) -> bool:
+        return 400 <= self.status < 500 or self.status == 503  # noqa: PLR2004
+
+
+def decoded(head: Answer, raw: bytes, error: str = "") -> Answer:
+    """The answer with its body: the events of a stream, or JSON, or text. `error` says what cut it short."""
+    text = raw.decode("utf-8", "replace")[:_KEPT_AT_MOST]
+    if head.content_type != "text/event-stream":
+        return replace(head, text=text, body=parse_json(raw.decode("utf-8", "replace")), error=error)
+    events = EventStreamDecoder().feed(raw)
+    data = tuple(event.data if (parsed := parse_json(event.data)) is None else parsed for event in events)
+    names = tuple(event.name for event in events)
+    return replace(head, text=text, events=data, event_names=names, streamed=True, error=error)
+
+
+def parse_json(text: str) -> object:
+    """The value of a JSON text; None where it is not JSON."""
+    try:
+        return json.loads(text)
+    except (json.JSONDecodeError, RecursionError):
+        return None
+
+
+def dig(value: object, *path: str | int) -> object:
+    """The value at a path of keys and positions, or None where any of it is missing: an answer may have any shape."""
+    for key in path:
+        if isinstance(key, str) and isinstance(value, Mapping):
+            value = value.get(key)
+        elif isinstance(key, int) and isinstance(value, Sequence) and not isinstance(value, str):
+            value = value[key] if -len(value) <= key < len(value) else None
+        else:
+            return None
+    return value
