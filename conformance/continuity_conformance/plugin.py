@@ -10,7 +10,7 @@ from continuity_conformance.core.failure import Inapplicable, Unmet, Untested
 from continuity_conformance.scenario.dialogue import Dialogue
 from continuity_conformance.suite.packs import Pack
 from continuity_conformance.target.build import Build
-from continuity_conformance.target.control_context import Control, HttpControl, Site
+from continuity_conformance.target.control_context import Control, ControlContext, HttpControl
 from continuity_conformance.target.install import Say, npm_environment, python_environment
 from continuity_conformance.target.profile import Filling, Limits, Process, Profile, ToolCall
 from continuity_conformance.target.resolve import TargetPlugin
@@ -18,6 +18,7 @@ from continuity_conformance.target.resolve import TargetPlugin
 __all__ = [
     "Build",
     "Control",
+    "ControlContext",
     "Dialogue",
     "Filling",
     "HttpControl",
@@ -28,7 +29,6 @@ __all__ = [
     "Process",
     "Profile",
     "Say",
-    "Site",
     "TargetPlugin",
     "ToolCall",
     "Unmet",

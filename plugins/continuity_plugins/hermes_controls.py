@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-from continuity_conformance.plugin import Control, Inapplicable, Site, Untested
+from continuity_conformance.plugin import Control, ControlContext, Inapplicable, Untested
 
 _RESPONSES: Final = "home/response_store.db"
 _STATE: Final = "home/state.db"
@@ -20,42 +20,43 @@ def evicting(*, slugs: bool) -> Control:
     """What the gateway itself does to the least recently used response. `slugs`: those that name it last go with it."""
     tables = ("conversations", "responses") if slugs else ("responses",)
 
-    async def evict(site: Site, params: Mapping[str, object]) -> None:
+    async def evict(context: ControlContext, params: Mapping[str, object]) -> None:
         """Deleted in the gateway's database, as the gateway itself does with its least recently used response."""
         gone = [params["response_id"]]
-        await _write(site.file(_RESPONSES), [(f"DELETE FROM {table} WHERE response_id = ?", gone) for table in tables])  # noqa: S608
+        deletions = [(f"DELETE FROM {table} WHERE response_id = ?", gone) for table in tables]  # noqa: S608
+        await _write(context.file(_RESPONSES), deletions)
 
     return evict
 
 
-async def fill(site: Site, params: Mapping[str, object]) -> None:
+async def fill(context: ControlContext, params: Mapping[str, object]) -> None:
     """So many responses that were used just now, so that the next ones make the gateway evict. Each real one would be a whole turn."""
     row = "INSERT INTO responses (response_id, data, accessed_at) VALUES (?, '{}', ?)"
     names = [f"resp_continuity_{secrets.token_hex(8)}" for _ in range(int(str(params["responses"])))]
-    await _write(site.file(_RESPONSES), [(row, [name, time.time()]) for name in names])
+    await _write(context.file(_RESPONSES), [(row, [name, time.time()]) for name in names])
 
 
-async def fork(site: Site, params: Mapping[str, object]) -> None:
+async def fork(context: ControlContext, params: Mapping[str, object]) -> None:
     """POST /api/sessions/{session_id}/fork, the gateway's own way."""
-    await site.send("POST", f"/api/sessions/{params['session_id']}/fork", {})
+    await context.send("POST", f"/api/sessions/{params['session_id']}/fork", {})
 
 
-async def link(site: Site, params: Mapping[str, object]) -> None:
+async def link(context: ControlContext, params: Mapping[str, object]) -> None:
     """A session ends in a compression, and the next one says that it came of it. One that is not there says nothing: that is what a missing link looks like here."""
     session, following = params["session_id"], params["next"]
     ended = ("UPDATE sessions SET end_reason = 'compression', ended_at = ? WHERE id = ?", [time.time(), session])
     child = ("UPDATE sessions SET parent_session_id = ? WHERE id = ?", [session, following])
-    has_ended, _ = await _write(site.file(_STATE), [ended, child])
+    has_ended, _ = await _write(context.file(_STATE), [ended, child])
     if not has_ended:
         raise Untested("a session that the gateway does not have cannot be linked")
 
 
-async def fault(site: Site, params: Mapping[str, object]) -> None:
+async def fault(context: ControlContext, params: Mapping[str, object]) -> None:
     """The store fails where it is touched: its messages become a view that cannot be computed, or refuse every new row."""
     what, on = str(params["what"]), bool(params["on"])
     if what != "lineage":
-        await asyncio.to_thread(_fault, site.file(_STATE), what, on=on)
-    elif on and not await asyncio.to_thread(_is_unreadable, site.file(_STATE)):
+        await asyncio.to_thread(_fault, context.file(_STATE), what, on=on)
+    elif on and not await asyncio.to_thread(_is_unreadable, context.file(_STATE)):
         raise Inapplicable("the lineage stands in the rows of the store: it cannot be read, or it can, with them")
 
 

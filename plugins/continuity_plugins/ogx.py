@@ -15,7 +15,16 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-from continuity_conformance.plugin import Build, Limits, Process, Profile, Say, Site, UsageError, python_environment
+from continuity_conformance.plugin import (
+    Build,
+    ControlContext,
+    Limits,
+    Process,
+    Profile,
+    Say,
+    UsageError,
+    python_environment,
+)
 
 _KEY: Final = "key-of-alice-for-tests-only"
 """One: OGX lets whoever has a local key read everything, and says that they are for deployments with a single one. It is for several people all the same (not
@@ -111,9 +120,9 @@ class OgxTarget:
         )
 
 
-async def evict(site: Site, params: Mapping[str, object]) -> None:
+async def evict(context: ControlContext, params: Mapping[str, object]) -> None:
     """The row of a response, which OGX reads anew in every turn. What it keeps of a conversation stands in other tables."""
-    await asyncio.to_thread(_delete, site.file("data/sql_store.db"), params["response_id"])
+    await asyncio.to_thread(_delete, context.file("data/sql_store.db"), params["response_id"])
 
 
 def _delete(file: Path, response: object) -> None:

@@ -12,7 +12,7 @@ from continuity_conformance.results import transcript
 from continuity_conformance.results.evidence import as_note
 from continuity_conformance.results.redaction import BODY_KEPT, Redactor
 from continuity_conformance.run.session import Run
-from continuity_conformance.scenario.intervention_log import Notes
+from continuity_conformance.scenario.intervention_log import InterventionLog
 from continuity_plugins.reference import reference_profile
 from continuity_spec import load
 
@@ -133,7 +133,7 @@ def test_a_lost_connection_says_when_it_was_lost():
 
 
 def test_no_secret_is_in_an_intervention():
-    note = Notes().intervention("1", "control {say: key-of-alice}", "POST /evict/key-of-alice")
+    note = InterventionLog().intervention("1", "control {say: key-of-alice}", "POST /evict/key-of-alice")
 
     assert "key-of-alice" not in str(as_note(note, Redactor(("key-of-alice",))))
 

@@ -1,10 +1,10 @@
 """The same name is the same value; two names of one kind and one principal are two values."""
 
-from continuity_conformance.scenario.variables import Names
+from continuity_conformance.scenario.variables import Variables
 
 
-def names(**example: object) -> Names:
-    return Names(example, {"HEADER": "X-Session"})
+def names(**example: object) -> Variables:
+    return Variables(example, {"HEADER": "X-Session"})
 
 
 def test_a_name_is_the_same_value_wherever_it_stands():

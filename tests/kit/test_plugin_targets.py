@@ -16,7 +16,7 @@ from continuity_conformance import plugin
 from continuity_conformance.core import entry_points as discovery
 from continuity_conformance.core.errors import KitError, UsageError
 from continuity_conformance.core.verdicts import Result, Verdict
-from continuity_conformance.plugin import Build, HttpControl, Process, Profile, Say, Site, Untested
+from continuity_conformance.plugin import Build, ControlContext, HttpControl, Process, Profile, Say, Untested
 from continuity_conformance.run.session import Run
 from continuity_conformance.target import resolve as targets
 from continuity_conformance.target.control_context import ApiControl, how
@@ -131,20 +131,20 @@ def test_the_public_module_has_what_it_names():
 # Controls
 
 
-async def evict(site: Site, params: Mapping[str, object]) -> None:
-    with closing(sqlite3.connect(site.file("continuity.db"), timeout=10)) as database, database:
+async def evict(context: ControlContext, params: Mapping[str, object]) -> None:
+    with closing(sqlite3.connect(context.file("continuity.db"), timeout=10)) as database, database:
         database.execute("DELETE FROM responses WHERE response_id = ?", [params["response_id"]])
 
 
-async def does_not_work(site: Site, params: Mapping[str, object]) -> None:
-    raise Untested(f"{site.file('none.db')}{params}")
+async def does_not_work(context: ControlContext, params: Mapping[str, object]) -> None:
+    raise Untested(f"{context.file('none.db')}{params}")
 
 
-async def has_a_bug(_: Site, params: Mapping[str, object]) -> None:
+async def has_a_bug(_: ControlContext, params: Mapping[str, object]) -> None:
     raise KeyError(params["response_id"])
 
 
-async def believes_itself(_: Site, __: Mapping[str, object]) -> None:
+async def believes_itself(_: ControlContext, __: Mapping[str, object]) -> None:
     """Do nothing, and say that all is well."""
 
 
@@ -180,7 +180,7 @@ def test_a_control_that_does_not_work_is_not_tested(control: plugin.Control, rea
     assert reason in result.reason
 
 
-async def without_a_word(_: Site, __: Mapping[str, object]) -> None: ...
+async def without_a_word(_: ControlContext, __: Mapping[str, object]) -> None: ...
 
 
 @pytest.mark.parametrize(
@@ -197,7 +197,7 @@ def test_a_control_tells_how_it_does_it(control: plugin.Control, told: str):
     assert how(control, {"response_id": "resp_1"}) == told
 
 
-async def stop_it(_: Site, params: Mapping[str, object]) -> None:
+async def stop_it(_: ControlContext, params: Mapping[str, object]) -> None:
     stopped.append(int(str(params["pid"])))
     os.kill(stopped[-1], signal.SIGINT)
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from continuity_conformance.core.verdicts import Result, Verdict
-from continuity_conformance.plugin import Profile, Site
+from continuity_conformance.plugin import ControlContext, Profile
 from continuity_conformance.run.session import Run
 from continuity_conformance.target.control_context import ApiControl
 from continuity_plugins.reference import reference_profile
@@ -36,8 +36,8 @@ def test_a_response_that_outlives_the_pressure_is_a_failure():
 def test_a_cache_that_could_not_be_filled_says_nothing():
     profile = reference_profile(("--defect=responses-never-evicted",))
 
-    async def fill(site: Site, _: Mapping[str, object]) -> None:
-        await ApiControl("fault", profile.token)(site, {"what": "write", "on": True})
+    async def fill(context: ControlContext, _: Mapping[str, object]) -> None:
+        await ApiControl("fault", profile.token)(context, {"what": "write", "on": True})
 
     result = played(replace(profile, controls={"fill": fill}))
 

@@ -34,10 +34,10 @@ async def requests_of(seed):
 
     def recorded(wire):
         wire.heard = lambda request, _: sent.append((request.method, request.url.removeprefix(wire.url), request.data))
-        play(wire, Namespace.of(runner.stage, seed), Budget(examples=2, seed=seed))
+        play(wire, Namespace.of(runner.context, seed), Budget(examples=2, seed=seed))
 
     try:
-        await in_thread(runner.stage, recorded)
+        await in_thread(runner.context, recorded)
     finally:
         await runner.close()
     # Ids that the server minted are new each time.

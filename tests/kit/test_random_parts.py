@@ -26,7 +26,7 @@ from continuity_conformance.http.messages import Answer, Request
 from continuity_conformance.results.evidence import as_evidence
 from continuity_conformance.results.redaction import Redactor
 from continuity_conformance.run.calibrate import assumed
-from continuity_conformance.scenario.context import Exchange
+from continuity_conformance.scenario.exchange import Exchange
 from continuity_conformance.scenario.interventions import made_step
 from continuity_conformance.target.profile import Profile
 
@@ -92,8 +92,8 @@ class TestNames:
         assert len(set(keys)) == 3
 
     def test_on_a_target_that_has_lived_openings_are_salted_and_names_are_new(self):
-        stage = SimpleNamespace(server=SimpleNamespace(lived=True))
-        first, second = Namespace.of(stage, 1), Namespace.of(stage, 1)
+        context = SimpleNamespace(server=SimpleNamespace(lived=True))
+        first, second = Namespace.of(context, 1), Namespace.of(context, 1)
         body = first.body({"messages": [{"role": "user", "content": "Hello"}]})
 
         assert first.prefix != second.prefix
@@ -166,7 +166,7 @@ def listing(listed=NEWEST_FIRST, page=page_of):
         body = {"object": "list", "data": [{"id": each} for each in ids], "has_more": more}
         return SimpleNamespace(step=made_step(verb, params, expect), answer=Answer(200, body=body))
 
-    dialogue = SimpleNamespace(do=do, names=SimpleNamespace(text=lambda name, _: name))
+    dialogue = SimpleNamespace(do=do, variables=SimpleNamespace(text=lambda name, _: name))
     return lists_sessions(dialogue, "$id", "$other")
 
 
@@ -290,7 +290,7 @@ def campaign_of(monkeypatch, *findings):
         return played
 
     monkeypatch.setattr(random_checks, "shared_of", lambda _: SimpleNamespace(campaign=campaign))
-    return random_checks._campaign(SimpleNamespace(stage=None, exchanges=[]), Concern.ALIVE)
+    return random_checks._campaign(SimpleNamespace(context=None, exchanges=[]), Concern.ALIVE)
 
 
 def test_of_an_operation_that_never_succeeded_nothing_is_shown(monkeypatch):

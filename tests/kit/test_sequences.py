@@ -12,7 +12,7 @@ from continuity_conformance.fuzz.sequence.machine import LINKS, Machine, Reach, 
 from continuity_conformance.fuzz.sequence.search import Searched, reach_of, search
 from continuity_conformance.results.redaction import redactor_of
 from continuity_conformance.run.scheduler import Runner
-from continuity_conformance.scenario.context import Stage
+from continuity_conformance.scenario.context import Context
 from continuity_conformance.target.profile import DEFAULT_OPTIONS
 from continuity_plugins.reference import reference_profile
 from continuity_spec import read_yaml
@@ -70,20 +70,20 @@ def test_every_link_of_the_openapi_document_is_a_rule():
 
 
 @asynccontextmanager
-async def stage_of(defect: str) -> AsyncIterator[Stage]:
+async def stage_of(defect: str) -> AsyncIterator[Context]:
     profile = reference_profile((f"--defect={defect}",))
     runner = Runner(profile, "", "reference", redactor_of(profile))
     try:
         await runner.open()
-        yield runner.stage
+        yield runner.context
     finally:
         await runner.close()
 
 
 def test_what_is_found_is_made_short():
     async def searched() -> Searched:
-        async with stage_of("evicted-slug-misses-rotation") as stage:
-            return await search(stage, reach_of(stage, loses=True), examples=48, seed=1, shrinks=150)
+        async with stage_of("evicted-slug-misses-rotation") as context:
+            return await search(context, reach_of(context, loses=True), examples=48, seed=1, shrinks=150)
 
     found = asyncio.run(searched()).counterexample
 

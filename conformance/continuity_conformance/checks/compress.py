@@ -8,13 +8,13 @@ from continuity_conformance.scenario.dialogue import Dialogue
 @check
 async def openai_client_rotation(dialogue: Dialogue) -> None:
     """COMPRESS-08: an unmodified OpenAI client reads the stream in which the session rotates, and finds the new id in it."""
-    header = dialogue.stage.target.header
-    session = dialogue.names.text("$old", "session")
+    header = dialogue.context.target.header
+    session = dialogue.variables.text("$old", "session")
     await dialogue.do("chat", {"session": "$old"}, session="$old", say="red")
     await dialogue.do("chat", {"session": "$old"}, session="$old", say="blue")
     async with dialogue.compressing("$old", "green"), real_client(dialogue) as client:
         stream = await client.chat.completions.create(
-            model=dialogue.stage.target.profile.model,
+            model=dialogue.context.target.profile.model,
             messages=[user_message(dialogue, "green")],
             extra_headers={header: session},
             stream=True,
@@ -22,7 +22,7 @@ async def openai_client_rotation(dialogue: Dialogue) -> None:
         finished = [chunk async for chunk in stream if chunk.choices[0].finish_reason]
         must_equal("the finish_reasons", [chunk.choices[0].finish_reason for chunk in finished], ["stop"])
         told = (finished[0].model_extra or {}).get("session") or {}
-        dialogue.names.capture("$tip", "session", "alice", told.get("id"))
+        dialogue.variables.capture("$tip", "session", "alice", told.get("id"))
         must_equal("whether the stream told a new id", told.get("id") not in {None, session}, expected=True)
     expected = {"session": "$tip", "recalls": ["red", "blue", "green", "white"], "summary": True}
     await dialogue.do("chat", expected, session="$tip", say="white")

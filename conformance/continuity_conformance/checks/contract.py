@@ -59,7 +59,7 @@ async def wrong_data_refused(dialogue: Dialogue) -> None:
 @of_campaign
 async def answers_as_documented(dialogue: Dialogue) -> None:
     """CONTRACT-03: every answer is as documented, and so is the list of sessions."""
-    target = dialogue.stage.target
+    target = dialogue.context.target
     if "sessions" in target.offers and target.profile.documented_sessions:
         await lists_sessions(dialogue, "$id", "$other")
     await _campaign(dialogue, Concern.DOCUMENTED)
@@ -134,7 +134,7 @@ async def other_types_refused(dialogue: Dialogue) -> None:
 
 
 async def _campaign(dialogue: Dialogue, concern: Concern) -> None:
-    campaign = await shared_of(dialogue.stage).campaign()
+    campaign = await shared_of(dialogue.context).campaign()
     tell(dialogue, campaign.findings.of(concern))
     if campaign.unreached:
         # That an operation is missing is for SLUG-15 and DELETE to tell; of one that never succeeded nothing was shown.
@@ -161,11 +161,11 @@ async def _malformed(dialogue: Dialogue, play: "Callable[[Malformed], list[Findi
 
 async def _explore(dialogue: Dialogue, play: Callable[[Wire, Shared], list[Finding]]) -> None:
     """Play in a thread, when it is this check's turn, and tell what was found."""
-    shared = shared_of(dialogue.stage)
+    shared = shared_of(dialogue.context)
     async with shared.turn:
-        tell(dialogue, await in_thread(dialogue.stage, lambda wire: play(wire, shared)))
+        tell(dialogue, await in_thread(dialogue.context, lambda wire: play(wire, shared)))
 
 
 def _needs_key(dialogue: Dialogue) -> None:
-    if not dialogue.stage.target.profile.principals.get("alice"):
+    if not dialogue.context.target.profile.principals.get("alice"):
         raise Untested("no key to compare with: give one in the profile (`principals: {alice: $MY_KEY}`)")

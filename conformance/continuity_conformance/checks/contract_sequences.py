@@ -22,22 +22,22 @@ _SHRINKS_WITH_RESTARTS: Final = 40
 @check
 async def turns_in_any_order(dialogue: Dialogue) -> None:
     """CONTRACT-20: beginnings, continuations and branches."""
-    await _search(dialogue, reach_of(dialogue.stage), FEW)
+    await _search(dialogue, reach_of(dialogue.context), FEW)
 
 
 @seeded
 @check
 async def losses_in_any_order(dialogue: Dialogue) -> None:
     """CONTRACT-21: ... with evictions, deletions, rotations, replays and turns that are not stored."""
-    await _search(dialogue, reach_of(dialogue.stage, loses=True), MANY)
+    await _search(dialogue, reach_of(dialogue.context, loses=True), MANY)
 
 
 @seeded
 @check
 async def principals_in_any_order(dialogue: Dialogue) -> None:
     """CONTRACT-22: ... of two principals, who also try each other's ids."""
-    _needs("bob" in dialogue.stage.target.profile.principals, "no key of a second principal")
-    await _search(dialogue, reach_of(dialogue.stage, loses=True, others=True), SOME)
+    _needs("bob" in dialogue.context.target.profile.principals, "no key of a second principal")
+    await _search(dialogue, reach_of(dialogue.context, loses=True, others=True), SOME)
 
 
 @disturbing("restart")
@@ -45,7 +45,7 @@ async def principals_in_any_order(dialogue: Dialogue) -> None:
 @check
 async def restarts_in_any_order(dialogue: Dialogue) -> None:
     """CONTRACT-23: ... with a restart somewhere."""
-    reach = reach_of(dialogue.stage, loses=True, restarts=True)
+    reach = reach_of(dialogue.context, loses=True, restarts=True)
     await _search(dialogue, reach, SOME, shrinks=_SHRINKS_WITH_RESTARTS)
 
 
@@ -56,10 +56,12 @@ def _needs(there: object, lacking: str) -> None:
 
 async def _search(dialogue: Dialogue, reach: Reach, times: int, shrinks: int = _SHRINKS) -> None:
     """Search; what is found is played once more on the check's own dialogue, so that its transcript is the evidence."""
-    budget = dialogue.stage.budget
-    searched = await search(dialogue.stage, reach, examples=budget.examples * times, seed=budget.seed, shrinks=shrinks)
-    dialogue.untested += searched.untested
-    if "lose" in reach.abilities and rotates(dialogue.stage) and dialogue.stage.controls.filling is not None:
+    budget = dialogue.context.budget
+    searched = await search(
+        dialogue.context, reach, examples=budget.examples * times, seed=budget.seed, shrinks=shrinks
+    )
+    dialogue.untested.extend(searched.untested)
+    if "lose" in reach.abilities and rotates(dialogue.context) and dialogue.context.controls.filling is not None:
         dialogue.untested.append(
             "compressions are not among the sequences: filling the context for each takes too long"
         )
@@ -68,7 +70,7 @@ async def _search(dialogue: Dialogue, reach: Reach, times: int, shrinks: int = _
 
 
 async def _tell(dialogue: Dialogue, found: Counterexample) -> None:
-    path = found.save(dialogue.stage.budget.folder, dialogue.stage.target.options)
+    path = found.save(dialogue.context.budget.folder, dialogue.context.target.options)
     try:
         await dialogue.play(as_steps(found.steps))
     except Unmet as unmet:

@@ -13,8 +13,9 @@ from continuity_conformance.core.failure import Inapplicable, Unmet, Untested
 from continuity_conformance.core.verdicts import Result, Verdict
 from continuity_conformance.http.messages import dig
 from continuity_conformance.probe.marks import answer_mark
-from continuity_conformance.scenario.context import Exchange, Target
+from continuity_conformance.scenario.context import Target
 from continuity_conformance.scenario.dialogue import Dialogue
+from continuity_conformance.scenario.exchange import Exchange
 
 Trial = Callable[[Dialogue], Awaitable[bool]]
 PROVEN_BY: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
@@ -68,15 +69,15 @@ def _about_offers(target: Target) -> Iterator[str]:
 
 async def must_be_true(dialogue: Dialogue) -> None:
     """Every claim is true. Raises Unmet at the first that is not; what cannot be shown is noted as not tested."""
-    decided = dialogue.stage.decided
-    claims = list(claims_of(dialogue.stage.target))
+    decided = dialogue.context.decided
+    claims = list(claims_of(dialogue.context.target))
     if not claims:
         raise Inapplicable("the target declares nothing, neither in its capabilities nor in a profile")
     for claim in claims:
         if claim in TRIALS:
             await _try(dialogue, claim)
         else:
-            dialogue.untested += _judge(claim, decided)
+            dialogue.untested.extend(_judge(claim, decided))
     if not any(_is_shown(claim, decided) for claim in claims):
         dialogue.untested.append("no claim rests on a requirement that passed; what is not there proves nothing")
 
@@ -137,7 +138,7 @@ async def _streaming(dialogue: Dialogue) -> bool:
 
 @trial("no sessions")
 async def _sessions(dialogue: Dialogue) -> bool:
-    session = dialogue.names.text("$id", "session")
+    session = dialogue.variables.text("$id", "session")
     await dialogue.do("chat", _ANY, session="$id", say="red")
     answer = (await dialogue.do("get", _ANY, session="$id")).answer
     return answer.accepted and dig(answer.body, "id") == session
@@ -171,7 +172,7 @@ async def _compression(dialogue: Dialogue) -> bool:
 
 @trial("derivation: none")
 async def _derivation(dialogue: Dialogue) -> bool:
-    header = dialogue.stage.target.header
+    header = dialogue.context.target.header
     first = await dialogue.do("chat", _ANY, say="white")
     again = await dialogue.do("chat", _ANY, say="white")
     return bool(first.answer.fields(header)) and first.answer.fields(header) == again.answer.fields(header)
@@ -179,21 +180,21 @@ async def _derivation(dialogue: Dialogue) -> bool:
 
 @trial("environment: none")
 async def _environment(dialogue: Dialogue) -> bool:
-    note = dialogue.names.text("$note")
+    note = dialogue.variables.text("$note")
     await dialogue.do("chat", _ANY, session="$id", say="green", model={"writes": "$note"})
     asked = await dialogue.do("chat", _ANY, session="$id", say="grey", model={"reads": "$note"})
-    return any(note in result for result in (await dialogue.view(asked)).results())
+    return any(note in result for result in (await dialogue.record.view(asked)).results())
 
 
 @trial("tells: nothing")
 async def _tells(dialogue: Dialogue) -> bool:
     asked = await dialogue.do("chat", _ANY, session="$id", say="black")
-    return bool(asked.answer.fields(dialogue.stage.target.header))
+    return bool(asked.answer.fields(dialogue.context.target.header))
 
 
 @trial("single user")
 async def _single_user(dialogue: Dialogue) -> bool:
-    if "bob" not in dialogue.stage.target.profile.principals:
+    if "bob" not in dialogue.context.target.profile.principals:
         raise Untested("no key of a second principal")
     return (await dialogue.do("chat", _ANY, session="$his", say="pink", **{"as": "bob"})).answer.accepted
 

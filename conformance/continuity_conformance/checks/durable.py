@@ -17,7 +17,7 @@ async def killed_under_load(dialogue: Dialogue) -> None:
     """DURABLE-04: many kills in a row under load; then everything that was acknowledged is looked for in what the model sees."""
     sessions = [Talker(dialogue, "chat", {"session": f"$id-{k}"}, f"$id-{k}") for k in range(_TALKERS)]
     slugs = [Talker(dialogue, "respond", {"conversation": f"$slug-{k}"}, f"$s-{k}") for k in range(_TALKERS)]
-    talkers = [*sessions, *(slugs if dialogue.stage.target.takes_slugs else [])]
+    talkers = [*sessions, *(slugs if dialogue.context.target.takes_slugs else [])]
     await asyncio.gather(
         *(talker.turn() for talker in talkers)
     )  # a slug that has to be made first is there before the first kill

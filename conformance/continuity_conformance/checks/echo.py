@@ -10,7 +10,7 @@ from continuity_conformance.scenario.dialogue import Dialogue
 async def header_spelling(dialogue: Dialogue) -> None:
     """ECHO-04: the field name in any case, blanks around the value, and an empty value that equals no header."""
     header = _header(dialogue)
-    names = dialogue.names
+    names = dialogue.variables
     session = names.text("$id", "session")
     await dialogue.do("chat", {"session": "$id"}, session="$id", say="red")
     said = ["red"]
@@ -30,9 +30,9 @@ async def header_spelling(dialogue: Dialogue) -> None:
 @check
 async def openai_client(dialogue: Dialogue) -> None:
     """ECHO-09: an unmodified OpenAI client reads chat completions, plain and streamed, and goes on in their session."""
-    headers, body = _session_in(dialogue, dialogue.names.text("$id", "session"))
+    headers, body = _session_in(dialogue, dialogue.variables.text("$id", "session"))
     async with real_client(dialogue) as client:
-        model = dialogue.stage.target.profile.model
+        model = dialogue.context.target.profile.model
         completion = await client.chat.completions.create(
             model=model, messages=[user_message(dialogue, "red")], extra_headers=headers, extra_body=body
         )
@@ -52,7 +52,7 @@ async def openai_client(dialogue: Dialogue) -> None:
 async def openai_client_responses(dialogue: Dialogue) -> None:
     """ECHO-13: an unmodified OpenAI client reads response objects, stored ones and the events of a stream."""
     async with real_client(dialogue) as client:
-        model = dialogue.stage.target.profile.model
+        model = dialogue.context.target.profile.model
         first = await client.responses.create(model=model, input=user_text(dialogue, "red"))
         again = await client.responses.retrieve(first.id)
         stream = await client.responses.create(
@@ -65,18 +65,18 @@ async def openai_client_responses(dialogue: Dialogue) -> None:
         must_equal("whether there is text", bool(first.output_text), True)
         must_equal("the text of the stored response", again.output_text, first.output_text)
         must_equal("the texts of response.completed", [end.output_text for end in ends], ["".join(texts)])
-        dialogue.names.capture("$last", "response", "alice", ends[0].id)
+        dialogue.variables.capture("$last", "response", "alice", ends[0].id)
     await dialogue.do("respond", {"sees": ["red", "blue", "green"]}, previous_response_id="$last", say="green")
 
 
 def _header(dialogue: Dialogue) -> str:
     """The continuity header, of a target that has one."""
-    if dialogue.stage.target.profile.body:
+    if dialogue.context.target.profile.body:
         raise Inapplicable("the target takes the session from the body")
-    return dialogue.stage.target.header
+    return dialogue.context.target.header
 
 
 def _session_in(dialogue: Dialogue, session: str) -> tuple[dict[str, str], dict[str, str]]:
     """Headers and body fields that name a session to this target."""
-    body = dialogue.stage.target.profile.body
-    return ({}, {body: session}) if body else ({dialogue.stage.target.header: session}, {})
+    body = dialogue.context.target.profile.body
+    return ({}, {body: session}) if body else ({dialogue.context.target.header: session}, {})

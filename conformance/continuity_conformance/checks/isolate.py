@@ -15,8 +15,8 @@ from continuity_conformance.core.failure import Inapplicable, Unmet, Untested
 from continuity_conformance.http.auth import KeyField
 from continuity_conformance.http.messages import NO_UTF8, Request, dig
 from continuity_conformance.http.reading import read
-from continuity_conformance.scenario.context import Exchange
 from continuity_conformance.scenario.dialogue import Dialogue
+from continuity_conformance.scenario.exchange import Exchange
 from continuity_conformance.scenario.interventions import made_step
 from continuity_conformance.scenario.request_builder import WRONG_KEY, turn_request
 
@@ -38,7 +38,7 @@ _MINTING: Final = "many turns, each with ids of its own"
 @check
 async def every_operation_wants_a_key(dialogue: Dialogue) -> None:
     """ISOLATE-01: 401 on every operation, whatever the body is and whether or not the id is known; and nothing was done."""
-    profile = dialogue.stage.target.profile
+    profile = dialogue.context.target.profile
     credentials = _wrong_credentials(profile.key_field, _key(dialogue))
     await _belongings(dialogue)
     operations = await _operations(dialogue)
@@ -69,7 +69,7 @@ async def _others_want_none(dialogue: Dialogue) -> None:
 async def _belongings(dialogue: Dialogue) -> None:
     """A session with a secret in it, and a response where the target has responses."""
     await dialogue.do("chat", {"session": "$hers", "sees": ["secret"]}, session="$hers", say="secret")
-    if "responses" in dialogue.stage.target.offers:
+    if "responses" in dialogue.context.target.offers:
         await dialogue.do("respond", {"response": "$response"}, say="a response")
 
 
@@ -80,7 +80,7 @@ async def _still_there(dialogue: Dialogue) -> None:
 
 async def _readable(dialogue: Dialogue) -> bool:
     """Whether a stored response can be read at all: where its owner gets nothing, there is no such operation that could want a key."""
-    if "responses" not in dialogue.stage.target.offers:
+    if "responses" not in dialogue.context.target.offers:
         return False
     return (await dialogue.do("get", {"status": "any"}, response="$response")).answer.accepted
 
@@ -88,13 +88,13 @@ async def _readable(dialogue: Dialogue) -> bool:
 async def _operations(dialogue: Dialogue) -> Sequence[Operation]:
     tried = [await dialogue.do("get", {"status": "any"}, path=path) for path in optional_paths()]
     there = [one.request.path for one in tried if one.answer.accepted]
-    all_of_them = locked(dialogue.stage.target, frozenset(map(dialogue.stage.server.document_path, there)))
+    all_of_them = locked(dialogue.context.target, frozenset(map(dialogue.context.server.document_path, there)))
     readable = await _readable(dialogue)
     return [one for one in all_of_them if readable or not one.template.startswith("/v1/responses/")]
 
 
 def _key(dialogue: Dialogue) -> str:
-    key = dialogue.stage.target.profile.principals.get("alice")
+    key = dialogue.context.target.profile.principals.get("alice")
     if not key:
         raise Untested("the profile names no key, so there is none that could be missing or wrong")
     return key
@@ -129,7 +129,7 @@ async def without_keys(dialogue: Dialogue) -> None:
 
 
 async def _no_response_continues(dialogue: Dialogue) -> None:
-    if "responses" not in dialogue.stage.target.offers:
+    if "responses" not in dialogue.context.target.offers:
         return
     nobody = {"as": "nobody"}
     await dialogue.do("respond", {"response": "$r", "sees": ["yellow"]}, **nobody, say="yellow")
@@ -157,7 +157,7 @@ async def ids_that_are_paths(dialogue: Dialogue) -> None:
 
 async def _read_and_deleted(dialogue: Dialogue, path: str, say: str) -> list[Exchange]:
     """The same text as the id of a response, and of a session that is read and deleted. Which of them there are is for SLUG-07 and others to ask."""
-    offers, done = dialogue.stage.target.offers, []
+    offers, done = dialogue.context.target.offers, []
     if "responses" in offers:
         done += [await dialogue.do("respond", _ANSWERED, previous_response_id=path, say=say)]
         done += [await dialogue.do(verb, _ANSWERED, response=path) for verb in ("get", "delete")]
@@ -169,15 +169,15 @@ async def _read_and_deleted(dialogue: Dialogue, path: str, say: str) -> list[Exc
 async def _unread(dialogue: Dialogue, files: OutsideFiles, exchange: Exchange) -> None:
     """Nothing of the files is in the answer, nor in what the model saw."""
     files.must_be_unread(exchange.answer.text)
-    if exchange.answer.accepted and exchange.mark and dialogue.stage.target.observed == "probe":
-        files.must_be_unread(json.dumps((await dialogue.view(exchange)).messages))
+    if exchange.answer.accepted and exchange.mark and dialogue.context.target.observed == "probe":
+        files.must_be_unread(json.dumps((await dialogue.record.view(exchange)).messages))
 
 
 @costly
 @check
 async def minted_ids(dialogue: Dialogue) -> None:
     """ISOLATE-08: of a thousand minted ids no two are alike, and 120 bits or more of each are random."""
-    asked = min(dialogue.stage.target.profile.limits.ids, _IDS)
+    asked = min(dialogue.context.target.profile.limits.ids, _IDS)
     for kind, ids in (await _minted(dialogue, asked)).items():
         bits, different = random_bits(ids), len(set(ids))
         _must_hold(f"{len(ids)} different ids of a {kind}", f"{different} different ones", holds=different == len(ids))
@@ -186,8 +186,8 @@ async def minted_ids(dialogue: Dialogue) -> None:
             f"{bits:.1f} of them, as in {ids[0]}",
             holds=bits > _BITS - _ESTIMATED * _IDS / len(ids),
         )
-    dialogue.untested += [f"only {asked} ids were asked for: limits.ids of the profile"] * (asked < _IDS)
-    dialogue.untested += [_NAMELESS] * (not await _names_something(dialogue))
+    dialogue.untested.extend([f"only {asked} ids were asked for: limits.ids of the profile"] * (asked < _IDS))
+    dialogue.untested.extend([_NAMELESS] * (not await _names_something(dialogue)))
 
 
 async def _names_something(dialogue: Dialogue) -> bool:
@@ -198,13 +198,13 @@ async def _names_something(dialogue: Dialogue) -> bool:
         return told.reading is not None and dig(read_back.answer.body, "id") == told.reading.id
     await dialogue.do("chat", {"session": "$minted"}, say="red")
     again = await dialogue.do("chat", {"status": "any"}, session="$minted", say="blue")
-    await dialogue.view(again)
+    await dialogue.record.view(again)
     return "red" in (again.seen or ())
 
 
 async def _minted(dialogue: Dialogue, asked: int) -> dict[str, list[str]]:
     """The ids that so many turns mint, by what they name."""
-    limits, verb = dialogue.stage.target.profile.limits, _minting_verb(dialogue)
+    limits, verb = dialogue.context.target.profile.limits, _minting_verb(dialogue)
     request = _unstored_turn(dialogue, verb)
     found = [await _ids(dialogue, verb, request)]
     while len(found) < asked:
@@ -217,7 +217,7 @@ async def _minted(dialogue: Dialogue, asked: int) -> dict[str, list[str]]:
 
 
 def _minting_verb(dialogue: Dialogue) -> str:
-    target = dialogue.stage.target
+    target = dialogue.context.target
     if "responses" in target.offers:
         return "respond"
     if target.options["derivation"] != "none":
@@ -231,18 +231,18 @@ def _unstored_turn(dialogue: Dialogue, verb: str) -> Request:
     """A turn that names no session. Of a response nothing is stored, so that a thousand cost little and leave nothing."""
     step = made_step(verb, {"say": "many", "store": False})
     content: dict[str, dict[str, object]] = {
-        "respond": {"input": dialogue.speech.user_text("many")},
-        "chat": {"messages": dialogue.speech.messages({}, "many")},
+        "respond": {"input": dialogue.wording.user_text("many")},
+        "chat": {"messages": dialogue.wording.messages({}, "many")},
     }
-    return turn_request(dialogue.stage, dialogue.names, step, content[verb])
+    return turn_request(dialogue.context, dialogue.variables, step, content[verb])
 
 
 async def _ids(dialogue: Dialogue, verb: str, request: Request) -> tuple[str, list[str]]:
     """The id of the answer and of its session. The exchange is not kept: nobody reads a thousand of them."""
-    answer = await dialogue.stage.transport.send(request)
+    answer = await dialogue.context.transport.send(request)
     ident = read(verb, answer).id if answer.accepted else None
     _must_hold("an answer with an id", answer.error or f"{answer.status} {answer.text[:160]}", holds=bool(ident))
-    return str(ident), answer.fields(dialogue.stage.target.header)
+    return str(ident), answer.fields(dialogue.context.target.header)
 
 
 def _must_hold(expected: str, actual: str, *, holds: bool) -> None:

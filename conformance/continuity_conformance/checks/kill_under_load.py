@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from continuity_conformance.scenario.context import Exchange
 from continuity_conformance.scenario.dialogue import Dialogue
+from continuity_conformance.scenario.exchange import Exchange
 from continuity_conformance.scenario.interventions import made_step
 
 _TURNS_BEFORE_A_KILL: Final = 4

@@ -50,16 +50,16 @@ async def old_writer(dialogue: Dialogue) -> None:
 async def _old_writer_adds(dialogue: Dialogue, *rows: Mapping[str, object]) -> None:
     """Write rows as a server of before does, beside the target that has the database."""
     written = [dialogue.interventions.old_row(row) for row in rows]
-    dialogue.notes.intervention(
+    dialogue.record.log.intervention(
         "", "an old writer adds a row to the new database", "in the statements of the old schema"
     )
     with _database_errors_are_findings():
-        await asyncio.to_thread(write_to, dialogue.stage.server.database, written)
+        await asyncio.to_thread(write_to, dialogue.context.server.database, written)
 
 
 async def _deleted_beside_an_old_writer(dialogue: Dialogue) -> None:
     """Where sessions can be deleted: one goes, with what an old writer has just added to it, and nothing else does."""
-    if "sessions" not in dialogue.stage.target.offers:
+    if "sessions" not in dialogue.context.target.offers:
         return
     await _old_writer_adds(dialogue, {"response": "$late", "session": "$s1", "turns": ["violet"]})
     await dialogue.do("delete", {"body": {"deleted": True}}, session="$s1")
@@ -68,8 +68,8 @@ async def _deleted_beside_an_old_writer(dialogue: Dialogue) -> None:
 
 async def _taken_beside_an_old_writer(dialogue: Dialogue) -> None:
     """Where that is offered: another session is compressed, and another principal has one of the id that the writer names next."""
-    offers = dialogue.stage.target.offers
-    compress = "compression" in offers and "compress" in dialogue.stage.controls.available
+    offers = dialogue.context.target.offers
+    compress = "compression" in offers and "compress" in dialogue.context.controls.available
     if compress:
         await dialogue.do("respond", {"status": "2xx"}, conversation="$old", say="silver", compress=True)
     if "tenants" in offers:
@@ -80,7 +80,7 @@ async def _taken_beside_an_old_writer(dialogue: Dialogue) -> None:
 
 async def _evicted_beside_an_old_writer(dialogue: Dialogue) -> None:
     """Where that can be done: a slug that an old writer has pointed at a response of ours outlives it, once it has gone on."""
-    if "evict" not in dialogue.stage.controls.available:
+    if "evict" not in dialogue.context.controls.available:
         return
     await _old_writer_adds(dialogue, {"conversation": "$new", "response": "$ours"})
     said = ["yellow", "gold", "teal"]
@@ -110,7 +110,7 @@ async def migration_killed(dialogue: Dialogue) -> None:
 
 def _rows_kept(dialogue: Dialogue) -> int:
     """How many responses an old database may have: of more than the target keeps it would evict some in its first turns, and rightly so."""
-    limit = dialogue.stage.target.profile.limits.responses
+    limit = dialogue.context.target.profile.limits.responses
     return min(_MANY_ROWS, limit - _TURNS_AFTER) if limit else _MANY_ROWS
 
 

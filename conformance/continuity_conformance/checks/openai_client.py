@@ -33,11 +33,11 @@ def uses_client(requirement: Requirement) -> bool:
 async def real_client(dialogue: Dialogue) -> AsyncIterator["AsyncOpenAI"]:
     """The real client, on this target. Whatever it cannot take is a finding about the target."""
     openai = await asyncio.to_thread(load_client)
-    profile = dialogue.stage.target.profile
+    profile = dialogue.context.target.profile
     seconds = profile.limits.turn_seconds
     key = profile.principals.get("alice", "")
     client: AsyncOpenAI = openai.AsyncOpenAI(
-        base_url=f"{dialogue.stage.server.url}/v1",
+        base_url=f"{dialogue.context.server.url}/v1",
         api_key=key if key and profile.key_field.usual else "none",
         default_headers=dict(profile.request_headers("" if profile.key_field.usual else key)),
         max_retries=0,
@@ -64,7 +64,7 @@ def user_message(dialogue: Dialogue, label: str) -> "ChatCompletionUserMessagePa
 
 
 def user_text(dialogue: Dialogue, label: str) -> str:
-    return dialogue.speech.user_text(label)
+    return dialogue.wording.user_text(label)
 
 
 def must_equal(what: str, actual: object, expected: object) -> None:

@@ -10,8 +10,8 @@ from typing import Final
 from continuity_conformance.checks.registry import check
 from continuity_conformance.core.failure import Unmet, Untested
 from continuity_conformance.http.messages import dig
-from continuity_conformance.scenario.context import Exchange
 from continuity_conformance.scenario.dialogue import Dialogue
+from continuity_conformance.scenario.exchange import Exchange
 
 _THEIR_OWN: Final = re.compile(
     r'"(id|tool_call_id|session_id)": "[^"]*"|continuity-[0-9a-f]{12}-[\w-]+|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}'
@@ -31,12 +31,12 @@ async def streamed_history(dialogue: Dialogue) -> None:
         streamed = await _left(dialogue, _Conversation(way, "streamed"), stream=True)
         for one, other in itertools.zip_longest(plain, streamed, fillvalue="nothing"):
             _must_equal(way, one, other)
-        dialogue.untested += _vacuous(way, plain)
+        dialogue.untested.extend(_vacuous(way, plain))
 
 
 def _ways(dialogue: Dialogue) -> Iterator[str]:
     """How a conversation is named: by header, by slug, by response id."""
-    target = dialogue.stage.target
+    target = dialogue.context.target
     yield "session"
     yield from ["conversation"] if target.takes_slugs else []
     yield from ["previous_response_id"] if "responses" in target.offers else []
@@ -93,15 +93,15 @@ def _turns(dialogue: Dialogue, conversation: _Conversation) -> Iterator[Turn]:
     yield {"say": _FIRST}
     yield {"say": "blue", "model": "breaks off"}
     yield {"say": "green"}
-    if dialogue.stage.target.profile.writes:
+    if dialogue.context.target.profile.writes:
         yield {"say": "a note", "model": {"writes": f"$note-{conversation.way.replace('_', '-')}-{conversation.kind}"}}
-    if conversation.verb == "chat" and "client-tools" in dialogue.stage.target.offers:
+    if conversation.verb == "chat" and "client-tools" in dialogue.context.target.offers:
         yield {"say": "a question", "model": "calls client"}
         yield {"returns": "a question"}
 
 
 async def _seen(dialogue: Dialogue, last: Exchange) -> Sequence[object]:
-    messages = (await dialogue.view(last)).messages
+    messages = (await dialogue.record.view(last)).messages
     if messages is None:
         raise Untested("the messages that the model saw cannot be compared without the probe model")
     return messages
@@ -109,8 +109,8 @@ async def _seen(dialogue: Dialogue, last: Exchange) -> Sequence[object]:
 
 async def _stored(dialogue: Dialogue, last: Exchange) -> Sequence[object]:
     """What can be read of the session that the last turn was told to be in."""
-    told = last.answer.fields(dialogue.stage.target.header)
-    if "sessions" not in dialogue.stage.target.offers or not told:
+    told = last.answer.fields(dialogue.context.target.header)
+    if "sessions" not in dialogue.context.target.offers or not told:
         return ()
     stored = dig((await dialogue.do("get", path=f"/v1/sessions/{told[0]}/messages")).answer.body, "data")
     return stored if isinstance(stored, list) else ()

@@ -69,8 +69,8 @@ class OutsideFiles:
 @contextmanager
 def outside_files(dialogue: Dialogue) -> Iterator[OutsideFiles]:
     """Files that must stay as they are. Where the kit did not start the target they prove nothing, and that is noted."""
-    started = dialogue.stage.server.started
-    secret, planted = (dialogue.names.text(name) for name in ("$file-content", "$planted"))
+    started = dialogue.context.server.started
+    secret, planted = (dialogue.variables.text(name) for name in ("$file-content", "$planted"))
     with tempfile.TemporaryDirectory(prefix="continuity-outside-") as name:
         folder = Path(name)
         for ending in _ENDINGS:

@@ -8,20 +8,21 @@ from continuity_conformance.doctor import address
 from continuity_conformance.doctor.findings import NoTurnError, Topic
 from continuity_conformance.doctor.state import Patient
 from continuity_conformance.run.calibrate import assumed, header_in, opening
-from continuity_conformance.scenario.context import Exchange, Stage
+from continuity_conformance.scenario.context import Context
 from continuity_conformance.scenario.dialogue import Dialogue
+from continuity_conformance.scenario.exchange import Exchange
 from continuity_conformance.target.profile import DEFAULT_HEADER, Profile
 
 _NOT_THERE: Final = frozenset({404, 405, 501})
 _KEY_REMEDY: Final = "Give the key by the name of its environment variable: --key-env NAME; another field for it: --auth 'X-Api-Key: {key}'."
 
 
-async def first_turns(patient: Patient, stage: Stage, told: object) -> Dialogue:
+async def first_turns(patient: Patient, context: Context, told: object) -> Dialogue:
     """Two turns under an id of ours. Where the first does not tell the session, once more with what may carry it."""
     claimed = header_in(told)
-    dialogue = await _opening(patient, stage, told)
+    dialogue = await _opening(patient, context, told)
     first = _must_succeed(patient, dialogue)
-    header = stage.target.header
+    header = context.target.header
     if first.answer.fields(header):
         how = _origin(patient, header, claimed)
         echoed = "and it tells our id back" if _echoes(first, header) else "but it tells another id than ours"
@@ -29,11 +30,11 @@ async def first_turns(patient: Patient, stage: Stage, told: object) -> Dialogue:
         return dialogue
     others = _session_fields(first)
     if others and not patient.profile.header:
-        return await _with_header(patient, stage, told, others[0])
+        return await _with_header(patient, context, told, others[0])
     said = f"{header} is named by its capabilities, and" if claimed else "none:"
     _found(patient, f"{said} no answer tells the session, so only the model can show whether it is kept", "")
     options = {**patient.profile.options, "tells": "nothing"}
-    return await _again(patient, stage, told, replace(patient.profile, options=options))
+    return await _again(patient, context, told, replace(patient.profile, options=options))
 
 
 def _origin(patient: Patient, header: str, claimed: str) -> str:
@@ -44,25 +45,25 @@ def _origin(patient: Patient, header: str, claimed: str) -> str:
     return "the usual one" if header == DEFAULT_HEADER else "seen in its answers"
 
 
-async def _with_header(patient: Patient, stage: Stage, told: object, header: str) -> Dialogue:
-    dialogue = await _again(patient, stage, told, replace(patient.profile, header=header))
+async def _with_header(patient: Patient, context: Context, told: object, header: str) -> Dialogue:
+    dialogue = await _again(patient, context, told, replace(patient.profile, header=header))
     taken = _echoes(_must_succeed(patient, dialogue), header)
     said = "and it takes our id by it" if taken else "and an id of ours that is sent by it is not taken"
     _found(patient, f"{header}: its answers have it, {said}", "seen in its answers")
     return dialogue
 
 
-async def _again(patient: Patient, stage: Stage, told: object, profile: Profile) -> Dialogue:
+async def _again(patient: Patient, context: Context, told: object, profile: Profile) -> Dialogue:
     patient.profile = profile
-    stage.target = assumed(profile)
-    dialogue = await _opening(patient, stage, told)
+    context.target = assumed(profile)
+    dialogue = await _opening(patient, context, told)
     _must_succeed(patient, dialogue)
     return dialogue
 
 
-async def _opening(patient: Patient, stage: Stage, told: object) -> Dialogue:
+async def _opening(patient: Patient, context: Context, told: object) -> Dialogue:
     try:
-        return await opening(stage, told)
+        return await opening(context, told)
     except UsageError as error:
         patient.say(Topic.AUTH, _refusal(patient))
         raise UsageError(error.what, where=error.where, do=_KEY_REMEDY) from None

@@ -11,7 +11,7 @@ from continuity_conformance.doctor.findings import Topic
 from continuity_conformance.doctor.state import Patient, dialogue_on
 from continuity_conformance.probe.marks import answer_mark
 from continuity_conformance.run.calibrate import claims_in
-from continuity_conformance.scenario.context import Stage
+from continuity_conformance.scenario.context import Context
 from continuity_conformance.scenario.dialogue import Dialogue
 
 _REFUSED: Final = frozenset({401, 403})
@@ -22,14 +22,14 @@ _TRIED: Final = ("idempotency", "client-tools")
 """What the calibration does not try."""
 
 
-async def auth(patient: Patient, stage: Stage) -> None:
+async def auth(patient: Patient, context: Context) -> None:
     """With a key: what happens without it, and with another. What answers all three asks for none."""
     if not patient.profile.principals:
         patient.say(Topic.AUTH, "a turn is answered without a key")
         return
     statuses = {}
     for who in ("nobody", "stranger"):
-        done = await dialogue_on(stage).do("chat", _ANY, session="$id", say=who, **{"as": who})
+        done = await dialogue_on(context).do("chat", _ANY, session="$id", say=who, **{"as": who})
         statuses[who] = done.answer.status
     patient.say(Topic.AUTH, _auth_text(statuses["nobody"], statuses["stranger"]))
 
@@ -47,7 +47,7 @@ def _auth_text(nobody: int, stranger: int) -> str:
 
 async def offers(patient: Patient, dialogue: Dialogue, told: object) -> None:
     """As the capabilities or the profile say; what nobody says is tried."""
-    stage, findings = dialogue.stage, patient.findings
+    context, findings = dialogue.context, patient.findings
     _say_claims(patient, claims_in(told))
     if patient.profile.offers is not None:
         how = "as the profile says"
@@ -56,8 +56,8 @@ async def offers(patient: Patient, dialogue: Dialogue, told: object) -> None:
     else:
         how = "as tried"
         found = await _tried(patient, dialogue)
-        stage.target = replace(stage.target, offers=found)
-    has = stage.target.offers
+        context.target = replace(context.target, offers=found)
+    has = context.target.offers
     patient.say(Topic.OFFERS, f"{', '.join(['chat', *sorted(has)])} ({how})")
     if lacking := [offer for offer in _ASKED if offer not in has]:
         patient.say(Topic.OFFERS, f"not: {', '.join(lacking)}")
@@ -76,36 +76,36 @@ def _say_claims(patient: Patient, claims: Mapping[str, object]) -> None:
 
 
 async def _tried(patient: Patient, dialogue: Dialogue) -> frozenset[str]:
-    stage = dialogue.stage
-    found = set(stage.target.offers)
+    context = dialogue.context
+    found = set(context.target.offers)
     if not any(each.answer.streamed for each in dialogue.exchanges):
         found.discard("streaming")
-    found |= {offer for offer in _TRIED if await _has(stage, offer)}
-    return frozenset(found | ({"sessions"} if await _has_sessions(patient, stage) else set()))
+    found |= {offer for offer in _TRIED if await _has(context, offer)}
+    return frozenset(found | ({"sessions"} if await _has_sessions(patient, context) else set()))
 
 
-async def _has(stage: Stage, offer: str) -> bool:
+async def _has(context: Context, offer: str) -> bool:
     """What would show that a claim not to have it is untrue. What cannot be tried here is taken as not there."""
     try:
-        return await TRIALS[f"no {offer}"](dialogue_on(stage))
+        return await TRIALS[f"no {offer}"](dialogue_on(context))
     except (Unmet, Untested):
         return False
 
 
-async def _has_sessions(patient: Patient, stage: Stage) -> bool:
+async def _has_sessions(patient: Patient, context: Context) -> bool:
     own = (patient.profile.sessions, patient.profile.session_field)
     for path, field in dict.fromkeys((own, *SESSIONS.items())):
         profile = replace(patient.profile, sessions=path, session_field=field)
-        stage.target = replace(stage.target, profile=profile)
-        if await _has(stage, "sessions"):
+        context.target = replace(context.target, profile=profile)
+        if await _has(context, "sessions"):
             patient.profile = profile
             return True
-    stage.target = replace(stage.target, profile=patient.profile)
+    context.target = replace(context.target, profile=patient.profile)
     return False
 
 
 def model(patient: Patient, dialogue: Dialogue) -> None:
-    observed, first = dialogue.stage.target.observed, dialogue.exchanges[0]
+    observed, first = dialogue.context.target.observed, dialogue.exchanges[0]
     text = first.reading.text if first.reading is not None else ""
     if observed == "probe":
         patient.say(Topic.MODEL, "its answers come from the probe model: what the model saw can be tested")
@@ -125,8 +125,8 @@ def model(patient: Patient, dialogue: Dialogue) -> None:
         patient.say(Topic.MODEL, f"in the second turn it {kept}")
 
 
-def controls(patient: Patient, stage: Stage, told: object) -> None:
-    found = sorted(stage.controls.available)
+def controls(patient: Patient, context: Context, told: object) -> None:
+    found = sorted(context.controls.available)
     patient.say(Topic.CONTROLS, ", ".join(found) or "none: see `process:` and `controls:` of a profile")
     if claims_in(told).get("controls") is True and not patient.profile.token:
         patient.say(Topic.CONTROLS, "it says that it has the control API: give its token, controls: {token: $TOKEN}")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from continuity_conformance.doctor.findings import Findings, Topic
 from continuity_conformance.doctor.recorder import Recorder
 from continuity_conformance.run.calibrate import assumed
-from continuity_conformance.scenario.context import Observer, Stage
+from continuity_conformance.scenario.context import Context, Observer
 from continuity_conformance.scenario.dialogue import Dialogue
 from continuity_conformance.target.controls import Controls
 from continuity_conformance.target.profile import Profile
@@ -24,12 +24,12 @@ class Patient:
     def say(self, topic: Topic, text: str) -> None:
         self.findings.say(topic, text)
 
-    def stage(self, observer: Observer | None = None) -> Stage:
+    def context(self, observer: Observer | None = None) -> Context:
         server, target = Server(self.findings.url, self.profile), assumed(self.profile)
         controls = Controls(server, self.transport, has_api=target.has_api)
-        return Stage(target, server, self.transport, controls, observer, {}, {})
+        return Context(target, server, self.transport, controls, observer, {}, {})
 
 
-def dialogue_on(stage: Stage) -> Dialogue:
+def dialogue_on(context: Context) -> Dialogue:
     """A dialogue of its own, with names of its own."""
-    return Dialogue(stage, {})
+    return Dialogue(context, {})

@@ -24,7 +24,7 @@ from continuity_conformance.probe.client import RemoteProbe
 from continuity_conformance.probe.server import Probe
 from continuity_conformance.run.applicability import foreseen
 from continuity_conformance.run.calibrate import ask, assumed, capabilities, conclude
-from continuity_conformance.scenario.context import Observer, Stage
+from continuity_conformance.scenario.context import Context, Observer
 from continuity_conformance.target.profile import Profile
 from continuity_conformance.target.server import Server
 from continuity_spec import Requirement
@@ -66,19 +66,19 @@ async def survey(url: str, profile: Profile, requirements: Sequence[Requirement]
 
 
 async def _look(patient: Patient, observer: Observer | None, requirements: Sequence[Requirement]) -> None:
-    stage = patient.stage(observer)
+    context = patient.context(observer)
     try:
-        told = await capabilities(stage)
-        dialogue = await first_turns(patient, stage, told)
-        await inventory.auth(patient, stage)
+        told = await capabilities(context)
+        dialogue = await first_turns(patient, context, told)
+        await inventory.auth(patient, context)
         await conclude(dialogue, told)
         await inventory.offers(patient, dialogue, told)
         inventory.model(patient, dialogue)
-        inventory.controls(patient, stage, told)
-        patient.findings.target = stage.target
-        patient.findings.prospects = [(each, *foreseen(stage, each)) for each in requirements]
+        inventory.controls(patient, context, told)
+        patient.findings.target = context.target
+        patient.findings.prospects = [(each, *foreseen(context, each)) for each in requirements]
     finally:
-        await _clean(patient, stage)
+        await _clean(patient, context)
 
 
 async def _reach(patient: Patient) -> None:
@@ -94,11 +94,11 @@ async def _reach(patient: Patient) -> None:
 
 async def _api(patient: Patient, quick: Recorder) -> None:
     """GET /v1/models: no turn, no cost, and nearly every server of this kind has it; else it may be somewhere else on this host."""
-    stage = replace(patient.stage(), transport=quick)
-    listed = await ask(stage, "GET", address.MODELS)
+    context = replace(patient.context(), transport=quick)
+    listed = await ask(context, "GET", address.MODELS)
     await _must_speak_http(patient, listed)
     if not address.may_be_it(listed):
-        listed = await _elsewhere(patient, stage, listed)
+        listed = await _elsewhere(patient, context, listed)
     names = address.model_names(listed)
     if names and patient.profile.model not in names:
         more = f", and {len(names) - 1} more" if names[1:] else ""
@@ -126,11 +126,11 @@ async def _must_speak_http(patient: Patient, answer: Answer) -> None:
     raise UnreachableError(f"Something listens there, but {what}.", where=where, do="Check the address.")
 
 
-async def _elsewhere(patient: Patient, stage: Stage, listed: Answer) -> Answer:
+async def _elsewhere(patient: Patient, context: Context, listed: Answer) -> Answer:
     """Another address of this host may be another application's: nothing goes there that is a secret, and with a secret nobody goes on there unasked."""
     nobody = replace(patient.profile, principals={}, headers={})
     for url in address.elsewhere(patient.findings.url):
-        elsewhere = replace(stage, server=Server(url, nobody), target=assumed(nobody))
+        elsewhere = replace(context, server=Server(url, nobody), target=assumed(nobody))
         found = await ask(elsewhere, "GET", address.MODELS)
         if address.may_be_it(found):
             was, patient.findings.url = patient.findings.url, _only_with_nothing_to_lose(patient, url)
@@ -157,8 +157,8 @@ async def _observer(patient: Patient, stack: AsyncExitStack) -> Observer | None:
     return await stack.enter_async_context(RemoteProbe(patient.profile.probe))
 
 
-async def _clean(patient: Patient, stage: Stage) -> None:
-    cleaned = await clean_up(stage, list(patient.transport.exchanges))
+async def _clean(patient: Patient, context: Context) -> None:
+    cleaned = await clean_up(context, list(patient.transport.exchanges))
     patient.findings.left = [f"{each.kind} {each.id}" for each in cleaned.left]
     if cleaned.removed:
         patient.say(Topic.CLEANED, f"deleted again: {_counted([each.kind for each in cleaned.removed])}")

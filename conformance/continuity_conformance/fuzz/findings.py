@@ -8,8 +8,8 @@ from typing import Final, NoReturn
 
 from continuity_conformance.core.failure import Unmet
 from continuity_conformance.http.messages import Answer, Request
-from continuity_conformance.scenario.context import Exchange
 from continuity_conformance.scenario.dialogue import Dialogue
+from continuity_conformance.scenario.exchange import Exchange
 from continuity_conformance.scenario.interventions import made_step
 
 _IDS: Final = re.compile(r"/(sessions|responses)/[^/]+")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from continuity_conformance.scenario.context import Stage
+from continuity_conformance.scenario.context import Context
 from continuity_spec.derivation import salted
 
 LONGEST: Final = 256
@@ -27,9 +27,9 @@ class Namespace:
     _numbers: itertools.count = field(default_factory=itertools.count)  # type: ignore[type-arg]
 
     @classmethod
-    def of(cls, stage: Stage, seed: int) -> "Namespace":
+    def of(cls, context: Context, seed: int) -> "Namespace":
         """On a fresh target the same seed makes the same names."""
-        lived = stage.server.lived
+        lived = context.server.lived
         return cls(f"continuity-{secrets.token_hex(4) if lived else seed}-", lived)
 
     def known(self, value: object) -> object:

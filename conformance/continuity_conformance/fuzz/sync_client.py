@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Final, TypeVar
 
 from continuity_conformance.http.messages import Answer, Request
-from continuity_conformance.scenario.context import Stage, Target
+from continuity_conformance.scenario.context import Context, Target
 from continuity_conformance.scenario.request_builder import base_headers
 
 T = TypeVar("T")
@@ -23,8 +23,8 @@ class WireCutError(RuntimeError):
 class Wire:
     """What a check sends by. Lives in its thread; the requests themselves are sent by the run's event loop."""
 
-    def __init__(self, stage: Stage, loop: asyncio.AbstractEventLoop) -> None:
-        self._stage = stage
+    def __init__(self, context: Context, loop: asyncio.AbstractEventLoop) -> None:
+        self._context = context
         self._loop = loop
         self._cut = threading.Event()
         self.sent = 0
@@ -33,15 +33,15 @@ class Wire:
 
     @property
     def target(self) -> Target:
-        return self._stage.target
+        return self._context.target
 
     @property
     def url(self) -> str:
-        return self._stage.server.url
+        return self._context.server.url
 
     def key_fields(self, principal: str) -> list[tuple[str, str]]:
         """What every request of this principal carries."""
-        return base_headers(self._stage, principal)
+        return base_headers(self._context, principal)
 
     def request(
         self,
@@ -59,7 +59,7 @@ class Wire:
         if self._cut.is_set():
             raise WireCutError
         self.sent += 1
-        sending = asyncio.run_coroutine_threadsafe(self._stage.transport.send(request), self._loop)
+        sending = asyncio.run_coroutine_threadsafe(self._context.transport.send(request), self._loop)
         answer = sending.result(self.target.profile.limits.turn_seconds + _GRACE_SECONDS)
         self.heard(request, answer)
         return answer
@@ -69,9 +69,9 @@ class Wire:
         headers: dict[str, list[str]] = {}
         for name, value in answer.headers:
             headers.setdefault(name.lower(), []).append(value)
-        return self._stage.contract.problems(
+        return self._context.contract.problems(
             request.method,
-            self._stage.server.document_path(request.path),
+            self._context.server.document_path(request.path),
             answer.status,
             answer.content_type,
             headers,
@@ -88,9 +88,9 @@ def _unheard(request: Request, answer: Answer) -> None:
     """Nobody listens."""
 
 
-async def in_thread(stage: Stage, play: Callable[[Wire], T]) -> T:
+async def in_thread(context: Context, play: Callable[[Wire], T]) -> T:
     """Play beside the scenarios. A run that ends does not wait for it."""
-    wire = Wire(stage, asyncio.get_running_loop())
+    wire = Wire(context, asyncio.get_running_loop())
     try:
         return await asyncio.to_thread(play, wire)
     finally:

@@ -13,7 +13,7 @@ from continuity_conformance.http.messages import Answer, Request
 from continuity_conformance.http.reading import Reading
 from continuity_conformance.results.redaction import BODY_KEPT, Redactor
 from continuity_conformance.results.transcript import in_order, told_lines
-from continuity_conformance.scenario.context import Exchange
+from continuity_conformance.scenario.exchange import Exchange
 from continuity_conformance.scenario.intervention_log import Intervention
 from continuity_conformance.scenario.wording import shortened
 from continuity_spec import Requirement

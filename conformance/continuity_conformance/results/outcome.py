@@ -10,8 +10,8 @@ from continuity_conformance.core.failure import Inapplicable, Unmet, Untested
 from continuity_conformance.core.verdicts import Evidence, Result, Verdict, worst
 from continuity_conformance.results.evidence import Told, as_evidence, as_note, failure_text
 from continuity_conformance.results.redaction import Redactor
-from continuity_conformance.scenario.context import Exchange
 from continuity_conformance.scenario.dialogue import Dialogue
+from continuity_conformance.scenario.exchange import Exchange
 from continuity_conformance.scenario.intervention_log import Intervention
 from continuity_spec import Requirement
 
@@ -60,12 +60,13 @@ class Ending:
 
 async def outcome(scene: Scene, dialogue: Dialogue, playing: Awaitable[None]) -> Evidence:
     """Play, and tell how it ended, with all exchanges of the dialogue as evidence."""
-    ended = await ending(dialogue, playing)
+    ended = await ending(playing, dialogue.untested)
     await _look(dialogue)
-    return evidence(scene, ended, dialogue.exchanges, dialogue.notes.interventions)
+    return evidence(scene, ended, dialogue.exchanges, dialogue.record.log.interventions)
 
 
-async def ending(dialogue: Dialogue, playing: Awaitable[None]) -> Ending:
+async def ending(playing: Awaitable[None], untested: Sequence[str]) -> Ending:
+    """Wait for the end of a scenario. `untested` is read after it: why something in it could not be tested."""
     try:
         await playing
     except Unmet as unmet:
@@ -78,7 +79,7 @@ async def ending(dialogue: Dialogue, playing: Awaitable[None]) -> Ending:
         return Ending(Verdict.NOT_TESTED, str(trouble))
     except ContinuityError as trouble:
         return Ending(Verdict.ERROR, str(trouble))
-    return Ending(Verdict.NOT_TESTED, dialogue.untested[0]) if dialogue.untested else Ending(Verdict.PASS)
+    return Ending(Verdict.NOT_TESTED, untested[0]) if untested else Ending(Verdict.PASS)
 
 
 async def _look(dialogue: Dialogue) -> None:
@@ -86,7 +87,7 @@ async def _look(dialogue: Dialogue) -> None:
     for exchange in dialogue.exchanges:
         if exchange.reading is not None:
             with suppress(Unmet, Untested, ContinuityError):
-                await dialogue.view(exchange)
+                await dialogue.record.view(exchange)
 
 
 def evidence(scene: Scene, ended: Ending, shown: Sequence[Exchange], done: Sequence[Intervention]) -> Evidence:

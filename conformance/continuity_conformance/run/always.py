@@ -11,8 +11,8 @@ from typing import Final
 from continuity_conformance.core.verdicts import Evidence, Verdict
 from continuity_conformance.results.outcome import Ending, Played, Scene, ending, evidence
 from continuity_conformance.results.redaction import Redactor
-from continuity_conformance.scenario.context import Exchange
-from continuity_conformance.scenario.expect.judge import Judge, is_status
+from continuity_conformance.scenario.exchange import Exchange
+from continuity_conformance.scenario.expect.judge import is_status, judge
 from continuity_conformance.scenario.intervention_log import Intervention
 from continuity_spec import Always, Requirement
 
@@ -48,16 +48,18 @@ async def judge_always(
 
 def _before(played: Played, exchange: Exchange) -> list[Intervention]:
     """What was done to the target before an answer."""
-    return [each for each in played.dialogue.notes.interventions if each.at <= exchange.at]
+    return [each for each in played.dialogue.record.log.interventions if each.at <= exchange.at]
 
 
 async def _judge(always: Always, played: Played, exchange: Exchange) -> Ending:
-    dialogue = played.dialogue
-    noted, dialogue.untested = dialogue.untested, []
     step = replace(exchange.step, expect={"status": always.answered, **always.expect}, at_once=1)
-    ended = await ending(dialogue, Judge(dialogue, step, exchange.number, [_unflawed(exchange)]).judge())
-    dialogue.untested = noted
-    return ended
+    untested: list[str] = []
+
+    async def judging() -> None:
+        judgement = await judge(played.dialogue.record, step, exchange.number, [_unflawed(exchange)])
+        untested.extend(judgement.untested)
+
+    return await ending(judging(), untested)
 
 
 def _unflawed(exchange: Exchange) -> Exchange:

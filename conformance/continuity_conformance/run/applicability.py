@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from continuity_conformance.checks.registry import DISTURBING
 from continuity_conformance.core.verdicts import Verdict, worst
-from continuity_conformance.scenario.context import Stage
+from continuity_conformance.scenario.context import Context
 from continuity_conformance.scenario.expect import model as saw
 from continuity_spec import Requirement, Scenario
 
@@ -16,35 +16,35 @@ _WITHOUT_A_KEY = frozenset({"nobody", "stranger"})
 _NO_SECOND_KEY = _WITHOUT_A_KEY | {"alice"}
 
 
-def hindrance(stage: Stage, requirement: Requirement, scenario: Scenario) -> tuple[Verdict, str] | None:
+def hindrance(context: Context, requirement: Requirement, scenario: Scenario) -> tuple[Verdict, str] | None:
     """Why a scenario of a requirement is not played here, or None where nothing stands in its way."""
-    return next(_hindrances(stage, scenario, DISTURBING.get(requirement.check or "", frozenset())), None)
+    return next(_hindrances(context, scenario, DISTURBING.get(requirement.check or "", frozenset())), None)
 
 
-def _hindrances(stage: Stage, scenario: Scenario, controls: frozenset[str]) -> Iterator[tuple[Verdict, str]]:
-    target = stage.target
+def _hindrances(context: Context, scenario: Scenario, controls: frozenset[str]) -> Iterator[tuple[Verdict, str]]:
+    target = context.target
     for option, values in scenario.when.items():
         if target.options[option] not in values:
             declared = target.options[option]
             yield Verdict.NOT_APPLICABLE, f"the target's option {option} is {declared}, not {' or '.join(values)}"
     if missing := sorted(scenario.needs - target.offers - {"tenants"}):
         yield Verdict.NOT_APPLICABLE, f"the target does not offer {', '.join(missing)}"
-    yield from _not_in_its_dialect(stage, scenario)
+    yield from _not_in_its_dialect(context, scenario)
     if "tenants" in scenario.needs and target.single_user:
         yield Verdict.NOT_APPLICABLE, "the target is for a single user"
     if scenario.principals & _WITHOUT_A_KEY and not target.profile.principals:
         yield Verdict.NOT_APPLICABLE, "the target has no keys"
     if unknown := sorted(scenario.principals - _NO_SECOND_KEY - set(target.profile.principals)):
         yield Verdict.NOT_TESTED, f"no key of a second principal: add {unknown[0]} to `principals` of the profile"
-    if lacking := sorted((scenario.controls | controls) - stage.controls.available):
+    if lacking := sorted((scenario.controls | controls) - context.controls.available):
         yield Verdict.NOT_TESTED, f"no control to {', '.join(lacking)}"
     if scenario.uses_model and target.observed != "probe":
         yield Verdict.NOT_TESTED, "the target's model is not the probe model, so it cannot be told what to do"
 
 
-def _not_in_its_dialect(stage: Stage, scenario: Scenario) -> Iterator[tuple[Verdict, str]]:
+def _not_in_its_dialect(context: Context, scenario: Scenario) -> Iterator[tuple[Verdict, str]]:
     """What cannot be said to a target that tells no session, or takes no slugs, or none but its own."""
-    target = stage.target
+    target = context.target
     if target.options["tells"] == "nothing" and scenario.goes_on_in_a_told_session:
         yield Verdict.NOT_APPLICABLE, "the target does not tell the session that the client would go on in"
     if target.profile.slugs == "none" and scenario.uses_slugs:
@@ -72,12 +72,12 @@ class Prospect(StrEnum):
     BY_REVIEW = "by_review"
 
 
-def foreseen(stage: Stage, requirement: Requirement) -> tuple[Prospect, str]:
+def foreseen(context: Context, requirement: Requirement) -> tuple[Prospect, str]:
     """What a run could decide here, and where that is not all, why. A Python check may still find out that it cannot be played."""
     if requirement.manual is not None:
         return Prospect.BY_REVIEW, "a reviewer answers"
     played = scenarios(requirement) or (without_steps(requirement),)
-    standing = [hindrance(stage, requirement, each) or (Verdict.PASS, unproven(stage, each)) for each in played]
+    standing = [hindrance(context, requirement, each) or (Verdict.PASS, unproven(context, each)) for each in played]
     verdict = worst(verdict for verdict, _ in standing)
     reason = next((why for found, why in standing if found is verdict and why), "")
     if verdict is Verdict.NOT_APPLICABLE:
@@ -88,12 +88,12 @@ def foreseen(stage: Stage, requirement: Requirement) -> tuple[Prospect, str]:
     return Prospect.REFUTABLE if reason else Prospect.TESTABLE, reason
 
 
-def unproven(stage: Stage, scenario: Scenario) -> str:
+def unproven(context: Context, scenario: Scenario) -> str:
     """Why a scenario that can be played cannot pass here; empty where it can."""
-    words = {word for step in scenario.walk() for word in _words(step.expect, stage.target.options)}
-    if stage.target.observed == "nothing" and words & _OF_THE_MODEL:
+    words = {word for step in scenario.walk() for word in _words(step.expect, context.target.options)}
+    if context.target.observed == "nothing" and words & _OF_THE_MODEL:
         return "what the model saw cannot be observed: the answers do not come from the probe model"
-    if stage.observer is None and (words & _OF_THE_LOG or "compress" in scenario.controls):
+    if context.observer is None and (words & _OF_THE_LOG or "compress" in scenario.controls):
         return "the probe model is not attached"
     return ""
 

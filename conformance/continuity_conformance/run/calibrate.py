@@ -12,11 +12,11 @@ from continuity_conformance.core.errors import UsageError
 from continuity_conformance.core.failure import Unmet
 from continuity_conformance.http.messages import Answer, Request, dig
 from continuity_conformance.probe.marks import answer_mark
-from continuity_conformance.scenario.context import Declared, Exchange, Observed, Stage, Target
+from continuity_conformance.scenario.context import Context, Declared, Observed, Target
 from continuity_conformance.scenario.dialogue import Dialogue
-from continuity_conformance.scenario.expect.judge import Judge
+from continuity_conformance.scenario.exchange import Exchange
 from continuity_conformance.scenario.request_builder import base_headers
-from continuity_conformance.scenario.variables import Names
+from continuity_conformance.scenario.variables import Variables
 from continuity_conformance.target.profile import DEFAULT_HEADER, DEFAULT_OPTIONS, Profile
 
 _REFUSED: Final = frozenset({401, 403})
@@ -39,38 +39,38 @@ def assumed(profile: Profile) -> Target:
     )
 
 
-async def calibrate(stage: Stage) -> Dialogue:
-    """Find out what the stage's target is and put it there; gives the dialogue that was held for it."""
-    told = await capabilities(stage)
-    dialogue = await opening(stage, told)
+async def calibrate(context: Context) -> Dialogue:
+    """Find out what the context's target is and put it there; gives the dialogue that was held for it."""
+    told = await capabilities(context)
+    dialogue = await opening(context, told)
     await conclude(dialogue, told)
     return dialogue
 
 
-async def capabilities(stage: Stage) -> object:
+async def capabilities(context: Context) -> object:
     """What the target tells of itself, whatever that is; None where it tells nothing."""
-    answer = await ask(stage, "GET", "/v1/capabilities")
+    answer = await ask(context, "GET", "/v1/capabilities")
     return answer.body if answer.status == _OK else None
 
 
-async def opening(stage: Stage, told: object) -> Dialogue:
+async def opening(context: Context, told: object) -> Dialogue:
     """The first turns, with what the target tells of itself. Raises UsageError where our key is refused."""
-    stage.target = _informed(stage.target, told)
-    dialogue = Dialogue(stage, {})
+    context.target = _informed(context.target, told)
+    dialogue = Dialogue(context, {})
     await _first_turn(dialogue)
     return dialogue
 
 
 async def conclude(dialogue: Dialogue, told: object) -> None:
     """What the first turns show, what the target offers, and whether it remembers."""
-    stage, claims = dialogue.stage, claims_in(told)
+    context, claims = dialogue.context, claims_in(told)
     observed = await _observed(dialogue)
-    offers = stage.target.profile.offers
+    offers = context.target.profile.offers
     if offers is None:
-        offers = frozenset(claims["offers"]) if isinstance(claims.get("offers"), list) else await _tried(stage)
-    if len(stage.target.profile.principals) > 1:
+        offers = frozenset(claims["offers"]) if isinstance(claims.get("offers"), list) else await _tried(context)
+    if len(context.target.profile.principals) > 1:
         offers |= {"tenants"}
-    stage.target = replace(stage.target, observed=observed, offers=offers, declared=_declared(stage.target, told))
+    context.target = replace(context.target, observed=observed, offers=offers, declared=_declared(context.target, told))
     await _remembered(dialogue)
 
 
@@ -124,7 +124,7 @@ async def _remembered(dialogue: Dialogue) -> None:
     last = dialogue.exchanges[-1]
     step = replace(last.step, expect={"sees": ["calibration", "again"]})
     try:
-        await Judge(dialogue, step, last.number, [last]).judge()
+        await dialogue.judge(step, last.number, [last])
     except Unmet:
         dialogue.untested.append("the second calibration turn does not see the first")
 
@@ -144,29 +144,34 @@ async def _observed(dialogue: Dialogue) -> Observed:
     said = answer_mark(first.reading.text, first.mark) if first.reading is not None else None
     if said is None or said.mark != first.mark:
         return "nothing"
-    observer = dialogue.stage.observer
+    observer = dialogue.context.observer
     call = await observer.call(said.call) if observer is not None else None
     if call is not None and call.newest == first.mark:
         return "probe"
     return "nothing" if said.saw is None else "answers"
 
 
-async def _tried(stage: Stage) -> frozenset[str]:
+async def _tried(context: Context) -> frozenset[str]:
     """What a target offers that does not say so: tried once, cheaply."""
     responses = await ask(
-        stage, "POST", "/v1/responses", {"model": stage.target.profile.model, "input": "calibration", "store": False}
+        context,
+        "POST",
+        "/v1/responses",
+        {"model": context.target.profile.model, "input": "calibration", "store": False},
     )
-    preflight = [("Origin", stage.target.profile.origin), ("Access-Control-Request-Method", "POST")]
-    cors = await ask(stage, "OPTIONS", "/v1/chat/completions", headers=preflight)
+    preflight = [("Origin", context.target.profile.origin), ("Access-Control-Request-Method", "POST")]
+    cors = await ask(context, "OPTIONS", "/v1/chat/completions", headers=preflight)
     offers = {"streaming"}
     offers |= {"responses"} if responses.status not in _NOT_THERE else set()
     offers |= {"cors"} if cors.fields("Access-Control-Allow-Origin") else set()
-    offers |= {"compression"} if "compress" in stage.controls.available else set()
+    offers |= {"compression"} if "compress" in context.controls.available else set()
     return frozenset(offers)
 
 
 async def ask(
-    stage: Stage, method: str, path: str, body: object = None, headers: list[tuple[str, str]] | None = None
+    context: Context, method: str, path: str, body: object = None, headers: list[tuple[str, str]] | None = None
 ) -> Answer:
-    fields = (*base_headers(stage, "alice"), *(headers or []))
-    return await stage.transport.send(Request(method, stage.server.url + path, fields, Names({}, {}).fill(body)))
+    fields = (*base_headers(context, "alice"), *(headers or []))
+    return await context.transport.send(
+        Request(method, context.server.url + path, fields, Variables({}, {}).fill(body))
+    )

@@ -28,7 +28,7 @@ from continuity_conformance.run.applicability import hindrance, scenarios, witho
 from continuity_conformance.run.calibrate import assumed, calibrate
 from continuity_conformance.run.pool import Pool
 from continuity_conformance.run.spread import Spread
-from continuity_conformance.scenario.context import Observer, Stage
+from continuity_conformance.scenario.context import Context, Observer
 from continuity_conformance.scenario.dialogue import Dialogue
 from continuity_conformance.scenario.fill_context import Room
 from continuity_conformance.target.controls import Controls
@@ -62,10 +62,10 @@ class Runner:
         self._alone = asyncio.Lock()
         self._starting = asyncio.Lock()
         self._restarts = SharedRestarts(self._restart)
-        self._restarted: Stage | None = None
+        self._restarted: Context | None = None
         self._pool = Pool(lambda: self._server(alone=True), profile.limits.disturbed) if profile.process else None
         self._redactor = redactor
-        self.stage: Stage
+        self.context: Context
         self._spread: Spread
 
     async def open(self) -> None:
@@ -82,16 +82,16 @@ class Runner:
         elif self._profile.probe:
             self._observer = await self._stack.enter_async_context(RemoteProbe(self._profile.probe))
         server = await self._server() if self._profile.process else Server(self._url, self._profile)
-        self.stage = self._stage(server)
+        self.context = self._context(server)
         await must_answer(server.url, self._profile.ca)
-        dialogue = await calibrate(self.stage)
-        self.stage = self._stage(server, self.stage)
+        dialogue = await calibrate(self.context)
+        self.context = self._context(server, self.context)
         limits = self._profile.limits
         self._spread = Spread(
-            self.stage, self._another, limits.servers if self._profile.process else 1, limits.parallel
+            self.context, self._another, limits.servers if self._profile.process else 1, limits.parallel
         )
         # Two turns that whoever echoes a header can answer prove nothing, unless a model that we know was asked.
-        proves = not dialogue.untested and self.stage.target.observed != "nothing"
+        proves = not dialogue.untested and self.context.target.observed != "nothing"
         verdict = Verdict.PASS if proves else Verdict.NOT_TESTED
         self._played.append(Played(dialogue, Evidence("calibration", "", verdict)))
 
@@ -113,7 +113,7 @@ class Runner:
 
     async def judge_always(self, requirement: Requirement) -> Result:
         """The result of an `always` entry, from everything that was played."""
-        reason = hindrance(self.stage, requirement, without_steps(requirement))
+        reason = hindrance(self.context, requirement, without_steps(requirement))
         if reason is not None:
             return result(requirement, [Evidence("", "", *reason)], 0.0)
         failed = frozenset(each.id for each in self.decided.values() if each.verdict is Verdict.FAIL)
@@ -123,7 +123,7 @@ class Runner:
     # Scenarios
 
     async def _scenario(self, requirement: Requirement, scenario: Scenario, calm_done: asyncio.Event) -> list[Evidence]:
-        reason = hindrance(self.stage, requirement, scenario)
+        reason = hindrance(self.context, requirement, scenario)
         if reason is not None:
             return [Evidence(scenario.name, "", *reason)]
         plays = [(example, self._steps(requirement, scenario)) for example in self._examples(scenario)]
@@ -140,9 +140,9 @@ class Runner:
     def _examples(self, scenario: Scenario) -> Sequence[Mapping[str, Any]]:
         """On a target that has lived, the openings of vectors are salted and the kit derives the id itself."""
         examples: Sequence[Mapping[str, Any]] = scenario.examples or ({},)
-        if scenario.vectors is None or not self.stage.server.lived:
+        if scenario.vectors is None or not self.context.server.lived:
             return examples
-        salt, version = secrets.token_hex(8), self.stage.target.options["derivation"]
+        salt, version = secrets.token_hex(8), self.context.target.options["derivation"]
         return [_salted(example, salt, version) if "messages" in example else example for example in examples]
 
     async def _play_calm(
@@ -150,8 +150,8 @@ class Runner:
     ) -> Evidence:
         spread, check = self._spread, requirement.check
         random = spread.lease_random(sharing=check in SHARING) if check in SEEDED else None
-        async with random or spread.lease() as stage:
-            return await self._play(requirement, scenario, example, play, stage)
+        async with random or spread.lease() as context:
+            return await self._play(requirement, scenario, example, play, context)
 
     async def _disturb(
         self,
@@ -165,12 +165,12 @@ class Runner:
         if self._pool is None:
             await calm_done.wait()
             async with self._alone:
-                return await self._play(requirement, scenario, example, play, self.stage)
+                return await self._play(requirement, scenario, example, play, self.context)
         try:
             if can_share(scenario.controls):
                 return await self._play_restarting(requirement, scenario, example, play)
             async with self._pool.lease() as server:
-                return await self._play(requirement, scenario, example, play, self._stage(server, self.stage))
+                return await self._play(requirement, scenario, example, play, self._context(server, self.context))
         except ContinuityError as trouble:
             return Evidence(scenario.name, "", Verdict.ERROR, str(trouble))
 
@@ -181,7 +181,7 @@ class Runner:
         async with self._restarts.playing():
             async with self._starting:
                 if self._restarted is None:
-                    self._restarted = self._stage(await self._server(), self.stage, self._restarts)
+                    self._restarted = self._context(await self._server(), self.context, self._restarts)
             return await self._play(requirement, scenario, example, play, self._restarted)
 
     async def _restart(self) -> None:
@@ -189,13 +189,13 @@ class Runner:
         await self._restarted.controls.restart_now()
 
     async def _play(
-        self, requirement: Requirement, scenario: Scenario, example: Mapping[str, Any], play: Play, stage: Stage
+        self, requirement: Requirement, scenario: Scenario, example: Mapping[str, Any], play: Play, context: Context
     ) -> Evidence:
         """From its start again, under fresh names, where a context was full before its time."""
         room: Room = {}
         for _ in range(_TRIES):
             known = room.copy()
-            evidence = await self._play_once(requirement, scenario, play, Dialogue(stage, example, room))
+            evidence = await self._play_once(requirement, scenario, play, Dialogue(context, example, room))
             if room == known:
                 break
         return evidence
@@ -218,21 +218,21 @@ class Runner:
 
     # Servers
 
-    async def _another(self) -> Stage:
-        return self._stage(await self._server(), self.stage)
+    async def _another(self) -> Context:
+        return self._context(await self._server(), self.context)
 
     async def _server(self, *, alone: bool = False) -> Server:
         server = await start_server(self._profile, self._probe_url, alone=alone)
         self._servers.append(server)
         return server
 
-    def _stage(self, server: Server, like: Stage | None = None, shared: SharedRestarts | None = None) -> Stage:
+    def _context(self, server: Server, like: Context | None = None, shared: SharedRestarts | None = None) -> Context:
         target = like.target if like else assumed(self._profile)
         limits = self._profile.limits
         # Scenarios that share restarts all play at once: each must be in it before the server is restarted.
         transport = self._transport.at_most(max(limits.parallel, limits.at_once)) if shared else self._transport
         controls = Controls(server, self._transport, has_api=target.has_api, shared=shared)
-        return Stage(
+        return Context(
             target,
             server,
             transport,

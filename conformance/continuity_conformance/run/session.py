@@ -78,11 +78,11 @@ class Run:
     @property
     def facts(self) -> TargetFacts:
         assert self._runner is not None, "the run is not open"
-        stage = self._runner.stage
-        target = stage.target
+        context = self._runner.context
+        target = context.target
         return TargetFacts(
             self._profile.name,
-            public_url(stage.server.url),
+            public_url(context.server.url),
             target.header,
             dict(target.options),
             tuple(sorted(target.offers)),
@@ -93,7 +93,7 @@ class Run:
     def requests(self) -> int:
         """How many were sent so far."""
         assert self._runner is not None, "the run is not open"
-        return self._runner.stage.transport.sent
+        return self._runner.context.transport.sent
 
     def result(self, requirement_id: str) -> Result:
         """Wait for a requirement and give its result."""

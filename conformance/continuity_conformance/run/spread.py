@@ -8,28 +8,28 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
-from continuity_conformance.scenario.context import Stage
+from continuity_conformance.scenario.context import Context
 
 
 class _Server:
     """One of them, started when it is first needed."""
 
-    def __init__(self, start: Callable[[], Awaitable[Stage]], stage: Stage | None = None) -> None:
+    def __init__(self, start: Callable[[], Awaitable[Context]], context: Context | None = None) -> None:
         self._start = start
-        self._stage = stage
+        self._context = context
         self._starting = asyncio.Lock()
         self.random = asyncio.Lock()
 
-    async def stage(self) -> Stage:
+    async def context(self) -> Context:
         async with self._starting:
-            self._stage = self._stage or await self._start()
-        return self._stage
+            self._context = self._context or await self._start()
+        return self._context
 
 
 class Spread:
     """The servers of calm scenarios: the one that was calibrated, and `servers` - 1 others."""
 
-    def __init__(self, first: Stage, start: Callable[[], Awaitable[Stage]], servers: int, parallel: int) -> None:
+    def __init__(self, first: Context, start: Callable[[], Awaitable[Context]], servers: int, parallel: int) -> None:
         self._servers = [_Server(start, first), *(_Server(start) for _ in range(servers - 1))]
         others = self._servers[1:]
         here = max(parallel // 2, 1) if others else parallel
@@ -38,17 +38,17 @@ class Spread:
             self._free.put_nowait(server)
 
     @asynccontextmanager
-    async def lease(self) -> AsyncIterator[Stage]:
-        """A stage to play on, as soon as there is a free place."""
+    async def lease(self) -> AsyncIterator[Context]:
+        """A context to play on, as soon as there is a free place."""
         server = await self._free.get()
         try:
-            yield await server.stage()
+            yield await server.context()
         finally:
             self._free.put_nowait(server)
 
     @asynccontextmanager
-    async def lease_random(self, *, sharing: bool) -> AsyncIterator[Stage]:
-        """A stage for a check that makes up its data, when it is its turn."""
+    async def lease_random(self, *, sharing: bool) -> AsyncIterator[Context]:
+        """A context for a check that makes up its data, when it is its turn."""
         server = self._servers[0 if sharing else -1]
         async with server.random:
-            yield await server.stage()
+            yield await server.context()

@@ -1,4 +1,4 @@
-"""The stage: what every scenario of a run shares, and one server for it to play on."""
+"""The context of a scenario: one server, and what all scenarios of a run share."""
 
 import functools
 from collections.abc import Mapping
@@ -8,14 +8,10 @@ from typing import Literal, Protocol
 from continuity_conformance.core.budget import Budget
 from continuity_conformance.core.verdicts import Result
 from continuity_conformance.http.client import AnyTransport
-from continuity_conformance.http.messages import Answer, Request
-from continuity_conformance.http.reading import Reading
 from continuity_conformance.probe.server import Call, Script
-from continuity_conformance.probe.view import View
 from continuity_conformance.target.controls import Controls
 from continuity_conformance.target.profile import Profile
 from continuity_conformance.target.server import Server
-from continuity_spec import Step
 from continuity_spec.contract import Contract
 
 Observed = Literal["probe", "answers", "nothing"]
@@ -29,28 +25,6 @@ class Observer(Protocol):
     async def release(self, mark: str) -> None: ...
     async def call(self, number: int) -> Call | None: ...
     async def calls(self, marks: frozenset[str]) -> list[Call]: ...
-
-
-@dataclass(slots=True)
-class Exchange:
-    """One request of a scenario and its answer. `at` counts from the scenario's start; `broken` is what was broken of the store when it was answered."""
-
-    step: Step
-    number: str
-    verb: str
-    principal: str
-    request: Request
-    answer: Answer
-    at: float
-    label: str = ""
-    mark: str = ""
-    reading: Reading | None = None
-    view: View | None = None
-    seen: tuple[str, ...] | None = None
-    broken: frozenset[str] = frozenset()
-    summarised: tuple[str, ...] = ()
-    replays: str = ""
-    """The step that had this answer before: the model was not called for this one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +55,7 @@ class Target:
 
 
 @dataclass(slots=True)
-class Stage:
+class Context:
     """One server, and the tools of the run. `labels` names every mark of the run, so that a stranger's turn is recognised."""
 
     target: Target
@@ -94,7 +68,7 @@ class Stage:
     """The results of the run so far, for checks that conclude from them."""
     budget: Budget = field(default_factory=Budget)
     shared: dict[str, object] = field(default_factory=dict)
-    """What the checks of this stage have in common, under a name of theirs."""
+    """What the checks of this context have in common, under a name of theirs."""
 
     @property
     def contract(self) -> Contract:

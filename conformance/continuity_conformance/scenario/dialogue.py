@@ -1,7 +1,6 @@
-"""The dialogue: a scenario as it is played, step by step.
+"""The dialogue: plays a scenario step by step and writes its record; `expect.judge` reads the record.
 
-It performs steps and keeps what was said; `expectations` judges. Expectations are checked in written order, once the step and all its parallel
-parts are over.
+Expectations are judged in written order, once the step and all its parallel parts are over.
 """
 
 import asyncio
@@ -10,20 +9,19 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
-from itertools import takewhile
 from typing import Any, Final
 
 from continuity_conformance.core.failure import Unmet, Untested
 from continuity_conformance.http.messages import dig
 from continuity_conformance.http.reading import read
 from continuity_conformance.probe.server import Script
-from continuity_conformance.probe.view import View, turns
-from continuity_conformance.scenario.context import Exchange, Observer, Stage
-from continuity_conformance.scenario.expect.judge import Judge
+from continuity_conformance.scenario.context import Context, Observer
+from continuity_conformance.scenario.exchange import Exchange
+from continuity_conformance.scenario.expect.judge import judge
 from continuity_conformance.scenario.fill_context import Fillers, Room
-from continuity_conformance.scenario.intervention_log import Notes
 from continuity_conformance.scenario.interventions import Interventions, made_step
-from continuity_conformance.scenario.observe import call_of, find_view, observer, times_asked
+from continuity_conformance.scenario.observe import observer
+from continuity_conformance.scenario.record import Record
 from continuity_conformance.scenario.request_builder import (
     CLIENT_TOOL,
     new_slug_request,
@@ -31,8 +29,8 @@ from continuity_conformance.scenario.request_builder import (
     principal_of,
     turn_request,
 )
-from continuity_conformance.scenario.variables import Names
-from continuity_conformance.scenario.wording import Speech
+from continuity_conformance.scenario.variables import Variables
+from continuity_conformance.scenario.wording import Wording
 from continuity_spec import Step
 from continuity_spec.flow import flow
 
@@ -55,20 +53,33 @@ _SCRIPTS: Final = {
 class Dialogue:
     """One playing of one scenario (or of one example of it)."""
 
-    def __init__(self, stage: Stage, example: Mapping[str, object], room: Room | None = None) -> None:
-        self.stage = stage
+    def __init__(self, context: Context, example: Mapping[str, object], room: Room | None = None) -> None:
+        self.record = Record.begin(context, example)
         self.description = str(example.get("description", ""))
+        self.interventions = Interventions(self.record)
         self._room = {} if room is None else room
-        self.names = Names(example, stage.constants)
-        self.exchanges: list[Exchange] = []
-        self.notes = Notes()
-        self.untested: list[str] = []
-        self.copies: dict[str, list[str]] = {}
-        self.failed_marks: set[str] = set()
-        self.speech = Speech(stage.labels)
-        self.interventions = Interventions(stage, self.names, self.speech, self.notes)
         self._making = asyncio.Lock()
         self._steps_done = 0
+
+    @property
+    def context(self) -> Context:
+        return self.record.context
+
+    @property
+    def variables(self) -> Variables:
+        return self.record.variables
+
+    @property
+    def wording(self) -> Wording:
+        return self.record.wording
+
+    @property
+    def exchanges(self) -> list[Exchange]:
+        return self.record.exchanges
+
+    @property
+    def untested(self) -> list[str]:
+        return self.record.untested
 
     async def play(self, steps: Sequence[Step]) -> None:
         """Play all steps. Raises Unmet at the first expectation that does not hold."""
@@ -88,10 +99,10 @@ class Dialogue:
         yield
         await self.interventions.verify_compression(asked)
 
-    def move_to(self, stage: Stage) -> None:
+    def move_to(self, context: Context) -> None:
         """For a Python check: go on at another server."""
-        self.stage = stage
-        self.interventions = Interventions(stage, self.names, self.speech, self.notes)
+        self.record.context = context
+        self.interventions = Interventions(self.record)
 
     async def do(self, verb: str, expect: Mapping[str, object] | None = None, **params: object) -> Exchange:
         """One turn or request of a Python check, in the words of the vocabulary."""
@@ -102,11 +113,17 @@ class Dialogue:
         """Do one step, and judge it."""
         try:
             performed = await self._perform(step, number, alone=True)
-        except Unmet as trouble:
-            raise trouble.at(expectation="", step=step.text, number=number) from None
+        except Unmet as failure:
+            raise failure.at(expectation="", step=step.text, number=number) from None
         for done, exchanges in performed:
-            await Judge(self, done, number, exchanges).judge()
+            await self.judge(done, number, exchanges)
         return [exchange for _, exchanges in performed for exchange in exchanges]
+
+    async def judge(self, step: Step, number: str, exchanges: Sequence[Exchange]) -> None:
+        """Judge a step, and keep what its expectations captured. Raises Unmet at the first that does not hold."""
+        judgement = await judge(self.record, step, number, exchanges)
+        self.variables.merge(judgement.variables)
+        self.untested.extend(judgement.untested)
 
     async def _perform(self, step: Step, number: str, *, alone: bool) -> list[tuple[Step, list[Exchange]]]:
         if step.verb == "together":
@@ -128,16 +145,16 @@ class Dialogue:
             )
             return [await turn]
         say = str(step.params["say"])
-        labels = [f"{say}/{k}" for k in range(1, min(step.at_once, self.stage.target.profile.limits.at_once) + 1)]
+        labels = [f"{say}/{k}" for k in range(1, min(step.at_once, self.context.target.profile.limits.at_once) + 1)]
         exchanges = await asyncio.gather(*(self._turn(step, number, label, alone=False) for label in labels))
-        self.copies[say] = [exchange.label for exchange in exchanges if exchange.answer.accepted]
+        self.record.copies[say] = [exchange.label for exchange in exchanges if exchange.answer.accepted]
         return list(exchanges)
 
     async def _held(self, step: Step, number: str) -> Exchange:
         """The model holds its answer while the steps of `during` are done; it is released on failure too."""
         label = str(step.params["say"])
-        mark = self.speech.mark(label)
-        probe = observer(self.stage)
+        mark = self.wording.mark(label)
+        probe = observer(self.context)
         await probe.script(mark, Script(held=True))
         turn = asyncio.create_task(self._turn(step, number, label, alone=True))
         arrived = asyncio.create_task(_arrival(probe, mark))
@@ -161,9 +178,9 @@ class Dialogue:
         await self._script(step, number, label)
         session = partial(self._session_of, step)
         asked = await self.interventions.compress(session, step, number) if compresses else None
-        request = turn_request(self.stage, self.names, step, content)
-        waits = alone and self.stage.target.options["turns"] == "reject" and step.expect.get("status") != _BUSY
-        deadline = time.monotonic() + self.stage.target.profile.limits.turn_seconds
+        request = turn_request(self.context, self.variables, step, content)
+        waits = alone and self.context.target.options["turns"] == "reject" and step.expect.get("status") != _BUSY
+        deadline = time.monotonic() + self.context.target.profile.limits.turn_seconds
         exchange = await (self._hung_up if request.hang_up else self._exchange)(step, number, request, label)
         while waits and exchange.answer.status == _BUSY and time.monotonic() < deadline:
             await asyncio.sleep(_BUSY_WAIT)
@@ -179,40 +196,44 @@ class Dialogue:
         """Where a slug must be made before it is used, its first use makes it."""
         slug, principal = step.params.get("conversation"), principal_of(step)
         slug = slug.get("id") if isinstance(slug, Mapping) else slug
-        if self.stage.target.profile.slugs != "made" or not isinstance(slug, str) or self.names.known(slug) is not None:
+        if (
+            self.context.target.profile.slugs != "made"
+            or not isinstance(slug, str)
+            or self.variables.known(slug) is not None
+        ):
             return
         async with self._making:
-            if self.names.known(slug) is None:
-                answer = await self.stage.transport.send(new_slug_request(self.stage, principal))
+            if self.variables.known(slug) is None:
+                answer = await self.context.transport.send(new_slug_request(self.context, principal))
                 made = dig(answer.body, "id")
                 if not answer.accepted or not isinstance(made, str):
                     raise Untested(f"no slug could be made: {answer.error or answer.status} {answer.text[:_SHOWN]}")
-                self.names.capture(slug, "slug", principal, made)
+                self.variables.capture(slug, "slug", principal, made)
 
     def _stays_full(self, step: Step) -> bool:
         """A context that was filled is still full when its summary failed: the target tries again each turn, and shall fail until a step compresses."""
-        return step.params["model"] == "summary fails" and self.stage.controls.filling is not None
+        return step.params["model"] == "summary fails" and self.context.controls.filling is not None
 
     async def _filled(self, step: Step, number: str, label: str) -> Step:
         """The step as it goes on once the context is full, where that is what makes the target compress."""
-        filling = self.stage.controls.filling
+        filling = self.context.controls.filling
         if filling is None:
             return step
-        observer(self.stage)  # without it nobody could tell whether the target compressed
+        observer(self.context)  # without it nobody could tell whether the target compressed
         await self._tell_probe("summary fails", label, Script())
 
         async def speak(filler: Step, words: str) -> Exchange:
-            request = turn_request(self.stage, self.names, filler, self._content(filler, words))
+            request = turn_request(self.context, self.variables, filler, self._content(filler, words))
             return await self._exchange(filler, f"{number} {words}", request, words)
 
-        fillers = Fillers(self.stage, self.names, self.speech, self.exchanges, filling, self._room)
+        fillers = Fillers(self.record, filling, self._room)
         return await fillers.fill(step, label, speak)
 
     async def _hung_up(self, step: Step, number: str, request: Any, label: str) -> Exchange:
         """The client is gone after the first event, while the model is still in the middle of its answer."""
-        if self.stage.target.observed != "probe":
+        if self.context.target.observed != "probe":
             return await self._exchange(step, number, request, label)
-        probe, mark = observer(self.stage), self.speech.mark(label)
+        probe, mark = observer(self.context), self.wording.mark(label)
         await probe.script(mark, Script(pauses=True))
         turn = asyncio.create_task(self._exchange(step, number, request, label))
         arrived = asyncio.create_task(_arrival(probe, mark))
@@ -227,53 +248,53 @@ class Dialogue:
         return exchange
 
     async def _exchange(self, step: Step, number: str, request: Any, label: str) -> Exchange:
-        at = self.notes.elapsed
-        answer = await self.stage.transport.send(request)
+        at = self.record.log.elapsed
+        answer = await self.context.transport.send(request)
         reading = read(step.verb, answer, hung_up=request.hang_up) if answer.accepted and step.verb in _TURNS else None
-        mark = self.speech.mark(label) if label else ""
-        broken = frozenset(self.stage.server.broken)
+        mark = self.wording.mark(label) if label else ""
+        broken = frozenset(self.context.server.broken)
         exchange = Exchange(
             step, number, step.verb, principal_of(step), request, answer, at, label, mark, reading, broken=broken
         )
         self.exchanges.append(exchange)
         if label and reading is not None:
-            self.speech.answered(label, reading)
+            self.wording.answered(label, reading)
         if mark and not answer.accepted:
-            self.failed_marks.add(mark)
+            self.record.failed_marks.add(mark)
         return exchange
 
     async def _send(self, step: Step, number: str) -> Exchange:
-        exchange = await self._exchange(step, number, plain_request(self.stage, self.names, step), "")
+        exchange = await self._exchange(step, number, plain_request(self.context, self.variables, step), "")
         if step.verb == "get" and "session" in step.params and exchange.answer.accepted:
-            shown = self.stage.target.profile.session(exchange.answer.body)
-            exchange.answer = replace(exchange.answer, body=shown)
+            body = self.context.target.profile.session(exchange.answer.body)
+            exchange.answer = replace(exchange.answer, body=body)
         return exchange
 
     def _content(self, step: Step, label: str) -> dict[str, object]:
         """What a turn says: verbatim messages, an input, or the messages of its label."""
         if "messages" in step.params:
-            return {"messages": self.names.fill(step.params["messages"])}
+            return {"messages": self.variables.fill(step.params["messages"])}
         if step.verb == "respond":
-            return {"input": self.speech.user_text(label)}
-        return {"messages": self.speech.messages(step.params, label)}
+            return {"input": self.wording.user_text(label)}
+        return {"messages": self.wording.messages(step.params, label)}
 
     # What the model does and saw
 
     async def _script(self, step: Step, number: str, label: str) -> None:
         model = step.params.get("model")
         if model is not None:
-            self.speech.mark(label)
-            self.notes.intervention(number, f"model: {flow(model)}", "the probe model does so when it is asked")
+            self.wording.mark(label)
+            self.record.log.intervention(number, f"model: {flow(model)}", "the probe model does so when it is asked")
             await self._tell_probe(model, label, self._as_script(model))
 
     async def _tell_probe(self, model: object, label: str, script: Script) -> None:
         """A summarising call has marks of any earlier turn in it; every other call is known by its newest one."""
-        marks = self.speech.marks if model == "summary fails" else {self.speech.mark(label)}
+        marks = self.wording.marks if model == "summary fails" else {self.wording.mark(label)}
         for mark in marks:
-            await observer(self.stage).script(mark, script)
+            await observer(self.context).script(mark, script)
 
     def _as_script(self, model: object) -> Script:
-        profile = self.stage.target.profile
+        profile = self.context.target.profile
         match model:
             case str():
                 return _SCRIPTS[model]
@@ -285,34 +306,16 @@ class Dialogue:
         raise Untested("the profile names no tool of the target's that writes and reads")
 
     def _tool_script(self, tool: str, arguments: str, note: object) -> Script:
-        value = self.names.text(note)
+        value = self.variables.text(note)
         return Script(tool=tool, arguments=arguments.replace("{name}", f"{value}.txt").replace("{content}", value))
-
-    async def view(self, exchange: Exchange) -> View:
-        """What the model saw in the call whose answer the client got."""
-        if exchange.view is None:
-            exchange.view = await find_view(self.stage, exchange)
-            exchange.seen = tuple(turns(exchange.view, self.speech.label, failed=frozenset(self.failed_marks)))
-            exchange.summarised = tuple(sorted(self.speech.label(mark) for mark in exchange.view.summarised))
-            exchange.replays = self._replayed(exchange)
-        return exchange.view
-
-    def _replayed(self, exchange: Exchange) -> str:
-        """The step that has had this answer already; empty where the model was called for this one."""
-        before = takewhile(lambda past: past is not exchange, self.exchanges)
-        call = call_of(exchange)
-        return next((past.number for past in before if call is not None and call_of(past) == call), "")
-
-    async def times_asked(self, label: str) -> int:
-        return await times_asked(self.stage, self.speech.mark(label))
 
     def _session_of(self, step: Step) -> str:
         """The session that a turn goes to: the one it names, else the one that the target told last for its slug or response, or at all."""
         if "session" in step.params:
-            return self.names.text(step.params["session"], "session", principal_of(step))
+            return self.variables.text(step.params["session"], "session", principal_of(step))
         past = [*reversed(self.exchanges)]
         past = [exchange for exchange in past if self._goes_on_from(step, exchange)] or past
-        told = [value for exchange in past for value in exchange.answer.fields(self.stage.target.header)]
+        told = [value for exchange in past for value in exchange.answer.fields(self.context.target.header)]
         if not told:
             raise Untested("the session to compress is not known: the target tells none")
         return told[0]
@@ -323,7 +326,7 @@ class Dialogue:
         if exchange.principal != principal_of(step) or exchange.reading is None:
             return False
         same_slug = slug is not None and exchange.step.params.get("conversation") == slug
-        return same_slug or (previous is not None and self.names.known(str(previous)) == exchange.reading.id)
+        return same_slug or (previous is not None and self.variables.known(str(previous)) == exchange.reading.id)
 
 
 async def _arrival(probe: Observer, mark: str) -> None:

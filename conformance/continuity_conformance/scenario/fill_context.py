@@ -12,11 +12,10 @@ from typing import Any, Final
 from continuity_conformance.core.failure import Untested
 from continuity_conformance.probe.marks import content_text, marks_in
 from continuity_conformance.probe.server import Call
-from continuity_conformance.scenario.context import Exchange, Stage
+from continuity_conformance.scenario.exchange import Exchange
 from continuity_conformance.scenario.observe import call_of, observer, summary_calls
+from continuity_conformance.scenario.record import Record
 from continuity_conformance.scenario.request_builder import principal_of
-from continuity_conformance.scenario.variables import Names
-from continuity_conformance.scenario.wording import Speech
 from continuity_conformance.target.profile import Filling
 from continuity_spec import Step
 
@@ -40,26 +39,24 @@ Room = dict[str, int]
 class Fillers:
     """The fillers of one scenario."""
 
-    def __init__(  # noqa: PLR0913, PLR0917 - what a scenario has, and how it is filled
-        self, stage: Stage, names: Names, speech: Speech, exchanges: Sequence[Exchange], filling: Filling, room: Room
-    ) -> None:
-        self._stage = stage
-        self._room = room
-        self._names = names
-        self._speech = speech
-        self._exchanges = exchanges
+    def __init__(self, record: Record, filling: Filling, room: Room) -> None:
+        self._context = record.context
+        self._variables = record.variables
+        self._wording = record.wording
+        self._exchanges = record.exchanges
         self._filling = filling
+        self._room = room
 
     async def fill(self, step: Step, label: str, speak: Speak) -> Step:
         """Say so much that one more long turn is too much; gives the step as it goes on from there, its own turn long too."""
-        self._speech.lengthen(label, self._filling.characters)
-        before = await summary_calls(self._stage, self._speech.marks)
+        self._wording.lengthen(label, self._filling.characters)
+        before = await summary_calls(self._context, self._wording.marks)
         known = self._known(step)
         size = await self._size_before(step)
         said: list[str] = []
         while size < self._enough and len(said) < self._room.get(label, self._filling.turns - 1):
             words = f"filler {len(said) + 1} before {label}"
-            self._speech.lengthen(words, self._filling.characters)
+            self._wording.lengthen(words, self._filling.characters)
             filler = replace(step, params=self._params(step, said, words), expect={}, during=(), at_once=1)
             exchange = await speak(filler, words)
             if early := await self._compressed(exchange, before, known):
@@ -69,7 +66,7 @@ class Fillers:
             step = self._after(step, exchange)
             size = await self._size(exchange)
         if _derived(step):
-            self._speech.precede(label, said)
+            self._wording.precede(label, said)
         return step
 
     @property
@@ -110,17 +107,17 @@ class Fillers:
         if not exchange.answer.accepted:
             got = exchange.answer.error or str(exchange.answer.outcome)
             raise Untested(f"the context could not be filled: a long turn was answered with {got}")
-        others = set(exchange.answer.fields(self._stage.target.header)) - known if known else set()
-        if others or await summary_calls(self._stage, self._speech.marks) > before:
+        others = set(exchange.answer.fields(self._context.target.header)) - known if known else set()
+        if others or await summary_calls(self._context, self._wording.marks) > before:
             rotated = " (its answer carries another id)" if others else ""
             return f"the target compressed in {exchange.label} already, before the turn that is to be tested{rotated}"
         return ""
 
     def _known(self, step: Step) -> frozenset[str]:
         """Every id of this scenario so far; none where the fillers are the first to speak."""
-        told = {value for past in self._exchanges for value in past.answer.fields(self._stage.target.header)}
+        told = {value for past in self._exchanges for value in past.answer.fields(self._context.target.header)}
         named = step.params.get("session")
-        return frozenset(told | ({self._names.text(named, "session", principal_of(step))} if named else set()))
+        return frozenset(told | ({self._variables.text(named, "session", principal_of(step))} if named else set()))
 
     async def _size(self, exchange: Exchange | None) -> int:
         """How many characters of the conversation the model saw in a turn."""
@@ -130,7 +127,7 @@ class Fillers:
 
     async def _call(self, exchange: Exchange) -> Call | None:
         number = call_of(exchange)
-        return await observer(self._stage).call(number) if number is not None else None
+        return await observer(self._context).call(number) if number is not None else None
 
     def _past(self, step: Step) -> Exchange | None:
         """The last turn of the conversation that a step goes on in."""
@@ -138,9 +135,9 @@ class Fillers:
         return next((past for past in turns if self._same_conversation(step, past)), None)
 
     def _same_conversation(self, step: Step, past: Exchange) -> bool:
-        params, header = step.params, self._stage.target.header
+        params, header = step.params, self._context.target.header
         if "session" in params:
-            session = self._names.text(params["session"], "session", principal_of(step))
+            session = self._variables.text(params["session"], "session", principal_of(step))
             return session in {
                 *past.answer.fields(header),
                 *(value for name, value in past.request.headers if name == header),
@@ -148,7 +145,7 @@ class Fillers:
         if "conversation" in params:
             return past.step.params.get("conversation") == params["conversation"]
         if "previous_response_id" in params:
-            named = self._names.known(str(params["previous_response_id"]))
+            named = self._variables.known(str(params["previous_response_id"]))
             return past.reading is not None and past.reading.id == named
         history: Sequence[str] = params.get("history", ())  # type: ignore[assignment]
         return bool(history) and past.label == history[-1]

@@ -1,4 +1,4 @@
-"""Notes: what a scenario did to the target, when, at which step, and by what. They only tell it; `interventions` does it.
+"""InterventionLog: what a scenario did to the target, when, at which step, and by what. They only tell it; `interventions` does it.
 
 Without them a transcript shows two equal requests with different answers, and nobody sees what happened in between.
 """
@@ -18,7 +18,7 @@ class Intervention:
     proof: str = ""
 
 
-class Notes:
+class InterventionLog:
     """The interventions of one scenario, and its clock."""
 
     def __init__(self) -> None:

@@ -12,12 +12,10 @@ from typing import Any, Final
 from continuity_conformance.core.errors import NotStartedError
 from continuity_conformance.core.failure import Unmet, Untested
 from continuity_conformance.http.messages import Answer
-from continuity_conformance.scenario.context import Stage
-from continuity_conformance.scenario.intervention_log import Intervention, Notes
+from continuity_conformance.scenario.intervention_log import Intervention
 from continuity_conformance.scenario.observe import summary_calls
+from continuity_conformance.scenario.record import Record
 from continuity_conformance.scenario.request_builder import plain_request, principal_of, turn_request
-from continuity_conformance.scenario.variables import Names
-from continuity_conformance.scenario.wording import Speech
 from continuity_conformance.target.control_context import how
 from continuity_conformance.target.old_database import OldRow, old_database
 from continuity_spec import Place, Step
@@ -67,21 +65,21 @@ class Compression:
 class Interventions:
     """The interventions of one scenario, each noted before it is done."""
 
-    def __init__(self, stage: Stage, names: Names, speech: Speech, notes: Notes) -> None:
-        self._stage = stage
-        self._names = names
-        self._speech = speech
-        self._notes = notes
+    def __init__(self, record: Record) -> None:
+        self._context = record.context
+        self._variables = record.variables
+        self._wording = record.wording
+        self._log = record.log
         self._evicted: list[str] = []
 
     async def do(self, step: Step, number: str = "") -> None:
         """One step that is neither a turn nor a request. A target that does not come up again fails it."""
-        note = self._notes.intervention(number, step.text, self._how(step.verb))
+        note = self._log.intervention(number, step.text, self._how(step.verb))
         with _not_starting_is_a_finding(step.text):
             await self._do(step, note)
 
     def _how(self, verb: str) -> str:
-        own, started = self._stage.target.profile.controls.get(verb), self._stage.server.started
+        own, started = self._context.target.profile.controls.get(verb), self._context.server.started
         if own is None or started is None or verb not in _BY_PROCESS:
             return _BY_PROCESS.get(verb, "")
         return f"{how(own, {'pid': started.pid})}; then a new one was started"
@@ -89,9 +87,9 @@ class Interventions:
     async def _do(self, step: Step, note: Intervention) -> None:
         match step.verb:
             case "restart":
-                await self._stage.controls.restart()
+                await self._context.controls.restart()
             case "kill":
-                await self._stage.controls.kill()
+                await self._context.controls.kill()
             case "legacy":
                 await self._legacy(step.params)
             case _:
@@ -99,7 +97,7 @@ class Interventions:
 
     async def _control(self, step: Step) -> str:
         """What somebody gives a control for; tells how it was done."""
-        controls, params, key = self._stage.controls, step.params, self._key(step)
+        controls, params, key = self._context.controls, step.params, self._key(step)
         match step.verb:
             case "break_store":
                 return await controls.break_store(str(params["what"]), key)
@@ -107,22 +105,22 @@ class Interventions:
                 return await controls.mend_store(key)
             case "evict":
                 return await self._evict(step)
-        filled: Any = self._names.fill(params["params"], "session")
+        filled: Any = self._variables.fill(params["params"], "session")
         return await controls.named(str(params["name"]), filled, key)
 
     async def verify(self) -> None:
         """Asked once, at the end: reading a response refreshes the cache."""
         for response in self._evicted:
-            request = plain_request(self._stage, self._names, made_step("get", {"response": response}))
-            answer = await self._stage.transport.send(request)
+            request = plain_request(self._context, self._variables, made_step("get", {"response": response}))
+            answer = await self._context.transport.send(request)
             if answer.status != _GONE:
                 raise Untested(f"the target still has the response that was evicted (GET gives {answer.status})")
 
     async def undo(self) -> None:
         """What must not outlast the scenario."""
-        if self._stage.server.broken:
-            await self._stage.controls.mend_store(self._stage.target.profile.principals.get("alice", ""))
-        await self._stage.server.part_from_twins()
+        if self._context.server.broken:
+            await self._context.controls.mend_store(self._context.target.profile.principals.get("alice", ""))
+        await self._context.server.part_from_twins()
 
     async def compress(self, session: Callable[[], str], step: Step, number: str) -> Compression:
         """Ask the target to compress in its next turn.
@@ -130,17 +128,17 @@ class Interventions:
         A target whose context is filled for that (`filling`) is not asked: its next turn is too much for it.
         """
         self._must_have("compress")
-        before = await summary_calls(self._stage, self._speech.marks)
-        note = self._notes.intervention(number, "compress: true")
-        filling = self._stage.controls.filling
+        before = await summary_calls(self._context, self._wording.marks)
+        note = self._log.intervention(number, "compress: true")
+        filling = self._context.controls.filling
         if filling is None:
-            note.how = await self._stage.controls.compress(session(), self._key(step))
+            note.how = await self._context.controls.compress(session(), self._key(step))
         else:
             note.how = f"the context is filled with turns of {filling.characters} characters, the next one is too much"
         return Compression(before, note)
 
     async def verify_compression(self, asked: Compression) -> None:
-        if await summary_calls(self._stage, self._speech.marks) <= asked.calls_before:
+        if await summary_calls(self._context, self._wording.marks) <= asked.calls_before:
             raise Untested("the target did not compress: the model got no summarising call")
         asked.note.proof = "the target then asked the model for a summary"
 
@@ -151,7 +149,7 @@ class Interventions:
 
     def largest_body(self) -> int:
         """For a Python check: how many bytes of a request the target takes."""
-        largest = self._stage.target.profile.limits.body
+        largest = self._context.target.profile.limits.body
         if not largest:
             raise Untested("how large a body the target takes is not known: add `limits: {body: …}` to the profile")
         return largest
@@ -161,21 +159,21 @@ class Interventions:
         self._must_have("legacy")
         does = f"an old database with {len(rows)} rows, a start that is killed in its middle, another start"
         killed = f"SIGKILL when {starts:g} of the time of a start had passed since it touched the database"
-        self._notes.intervention("", does, killed)
+        self._log.intervention("", does, killed)
         with _not_starting_is_a_finding("start again"):
-            await self._stage.server.begin_and_kill(old_database([self.old_row(row) for row in rows]), starts)
+            await self._context.server.begin_and_kill(old_database([self.old_row(row) for row in rows]), starts)
 
     async def _evict(self, step: Step) -> str:
-        response = self._names.text(step.params["response"], "response")
+        response = self._variables.text(step.params["response"], "response")
         by_pressure = step.params.get("by") == "pressure"
-        told = await (self._press() if by_pressure else self._stage.controls.evict(response, self._key(step)))
+        told = await (self._press() if by_pressure else self._context.controls.evict(response, self._key(step)))
         self._evicted.append(response)
         return told
 
     async def _press(self) -> str:
         """Store more responses than the target's cache holds; where a control puts some there by itself, only the last ones are said."""
-        limits, controls = self._stage.target.profile.limits, self._stage.controls
-        there = max(0, limits.responses - _LAST_ONES) if "fill" in self._stage.target.profile.controls else 0
+        limits, controls = self._context.target.profile.limits, self._context.controls
+        there = max(0, limits.responses - _LAST_ONES) if "fill" in self._context.target.profile.controls else 0
         filling = {"responses": there}
         filled = [await controls.named("fill", filling, self._key(made_step("respond", {})))] if there else []
         labels = [f"filler {k}" for k in range(limits.responses - there + 1)]
@@ -189,26 +187,26 @@ class Interventions:
         return "; then ".join((*filled, said))
 
     async def _fill(self, label: str) -> Answer:
-        content = {"input": self._speech.user_text(label)}
-        request = turn_request(self._stage, self._names, made_step("respond", {"say": label}), content)
-        return await self._stage.transport.send(request)
+        content = {"input": self._wording.user_text(label)}
+        request = turn_request(self._context, self._variables, made_step("respond", {"say": label}), content)
+        return await self._context.transport.send(request)
 
     async def _legacy(self, params: Mapping[str, Any]) -> None:
         rows: Sequence[Mapping[str, Any]] = params["rows"]
         self._must_have("legacy")
-        await self._stage.controls.legacy([self.old_row(row) for row in rows], params.get("servers", 1))
+        await self._context.controls.legacy([self.old_row(row) for row in rows], params.get("servers", 1))
 
     def old_row(self, row: Mapping[str, Any]) -> OldRow:
-        named = {kind: self._names.text(row[field], kind) for field, kind in _OLD_KINDS.items() if field in row}
-        history = self._speech.made_up(row.get("turns", ()))
-        data: Any = self._names.fill(row.get("data", ""))
+        named = {kind: self._variables.text(row[field], kind) for field, kind in _OLD_KINDS.items() if field in row}
+        history = self._wording.made_up(row.get("turns", ()))
+        data: Any = self._variables.fill(row.get("data", ""))
         raw, fields = (data, {}) if isinstance(data, str) else ("", data)
         return OldRow(named["response"], named.get("slug", ""), named.get("session", ""), history, raw, fields)
 
     def _must_have(self, control: str) -> None:
         """For Python checks, whose needs no steps show."""
-        if control not in self._stage.controls.available:
+        if control not in self._context.controls.available:
             raise Untested(f"no control to {control}")
 
     def _key(self, step: Step) -> str:
-        return self._stage.target.profile.principals.get(principal_of(step), "")
+        return self._context.target.profile.principals.get(principal_of(step), "")

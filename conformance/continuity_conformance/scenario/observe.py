@@ -8,15 +8,16 @@ from collections.abc import Sequence
 from continuity_conformance.core.failure import Unmet, Untested
 from continuity_conformance.probe.marks import answer_mark, marks_in, saw_list
 from continuity_conformance.probe.view import View
-from continuity_conformance.scenario.context import Exchange, Observer, Stage
+from continuity_conformance.scenario.context import Context, Observer
+from continuity_conformance.scenario.exchange import Exchange
 
 _SHOWN = 200
 
 
-def observer(stage: Stage) -> Observer:
-    if stage.observer is None:
+def observer(context: Context) -> Observer:
+    if context.observer is None:
         raise Untested("the probe model is not attached")
-    return stage.observer
+    return context.observer
 
 
 def call_of(exchange: Exchange) -> int | None:
@@ -25,17 +26,17 @@ def call_of(exchange: Exchange) -> int | None:
     return answered.call if answered is not None else None
 
 
-async def find_view(stage: Stage, exchange: Exchange) -> View:
+async def find_view(context: Context, exchange: Exchange) -> View:
     """The view of an answer. Raises Unmet where the answer is not the model's, Untested where nothing can be observed."""
-    if stage.target.observed == "nothing":
+    if context.target.observed == "nothing":
         raise Untested("what the model saw cannot be observed: the answers do not come from the probe model")
     text = exchange.reading.text if exchange.reading is not None else ""
     answered = answer_mark(text, exchange.mark)
     if answered is None:
         raise Unmet("an answer of the model", text[:_SHOWN] or "no text")
-    if stage.target.observed == "answers":
+    if context.target.observed == "answers":
         return _reported(answered.saw)
-    return await _logged(observer(stage), answered.call, text)
+    return await _logged(observer(context), answered.call, text)
 
 
 def _reported(saw: str | None) -> View:
@@ -66,11 +67,11 @@ async def _summarised(probe: Observer, numbers: Sequence[int], known: frozenset[
     return frozenset(marks)
 
 
-async def times_asked(stage: Stage, mark: str) -> int:
+async def times_asked(context: Context, mark: str) -> int:
     """How often the model was asked with this turn newest."""
-    calls = await observer(stage).calls(frozenset({mark}))
+    calls = await observer(context).calls(frozenset({mark}))
     return sum(call.newest == mark and call.last and not call.summary for call in calls)
 
 
-async def summary_calls(stage: Stage, marks: frozenset[str]) -> int:
-    return sum(call.summary for call in await observer(stage).calls(marks))
+async def summary_calls(context: Context, marks: frozenset[str]) -> int:
+    return sum(call.summary for call in await observer(context).calls(marks))

@@ -1,13 +1,14 @@
-"""Names: the same `$name` is the same value; two names of one kind and one principal are two values.
+"""Variables: the same `$name` is the same value; two names of one kind and one principal are two values.
 
-First use in a request makes a fresh value, first use in an expectation captures one. `${name}` stands inside strings; `$HEADER` and `$ORIGIN`
-come from the profile. The scope is one scenario, or one example of it.
+The first use in a request makes a fresh value, the first use in an expectation captures one. `${name}` stands inside strings; `$HEADER` and
+`$ORIGIN` come from the profile. The scope is one scenario, or one example of it.
 """
 
-import copy
 import re
 import secrets
+from collections import ChainMap
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass
 
 from continuity_conformance.core.failure import Untested
@@ -25,21 +26,26 @@ class Bound:
     value: object
 
 
-class Names:
-    """The names of one scenario."""
+class Variables:
+    """The variables of one scenario."""
 
     def __init__(self, example: Mapping[str, object], constants: Mapping[str, str]) -> None:
-        self._bound: dict[str, Bound] = {}
+        self._bound: ChainMap[str, Bound] = ChainMap()
         self._example = dict(example)
         self._unobserved: set[str] = set()
         self._constants = {f"${name}": value for name, value in constants.items()}
 
-    def copy(self) -> "Names":
-        """A copy to try alternatives on."""
-        return copy.deepcopy(self)
+    def fork(self) -> "Variables":
+        """Variables that read these, and keep what they capture to themselves until it is merged."""
+        forked = copy(self)
+        forked._bound = self._bound.new_child()  # noqa: SLF001 - of its own kind
+        forked._unobserved = set(self._unobserved)  # noqa: SLF001
+        return forked
 
-    def become(self, other: "Names") -> None:
-        self._bound = other._bound  # noqa: SLF001 - of its own kind
+    def merge(self, forked: "Variables") -> None:
+        """Take over what a fork captured."""
+        self._bound.update(forked._bound.maps[0])  # noqa: SLF001 - of its own kind
+        self._unobserved |= forked._unobserved  # noqa: SLF001
 
     def fill(self, value: object, kind: str = "note", principal: str = "alice") -> object:
         """A value as it is sent: names are replaced, and unknown ones get a fresh value of this kind."""
@@ -76,7 +82,7 @@ class Names:
         self._bound[name.removeprefix("$")] = Bound(kind, principal, value)
 
     def could_not_capture(self, name: str, kind: str) -> bool:
-        """A value that was not told cannot be sent back either. Gives whether something was lost by that: it had to equal or to differ from another."""
+        """Record that the server did not reveal this value; True if a comparison is lost."""
         others = bool(self._unobserved) or any(bound.kind == kind for bound in self._bound.values())
         self._unobserved.add(name.removeprefix("$"))
         return others

@@ -1,4 +1,4 @@
-"""Speech: what a scenario's labels become on the wire. The same words are the same bytes.
+"""Wording: what a scenario's labels become on the wire. The same words are the same bytes.
 
 A turn is named by what is said (`say: red`); its text carries a mark, and so does each system prompt. Knows nothing of HTTP.
 """
@@ -22,7 +22,7 @@ def shortened(text: str) -> str:
     return _MUCH_MORE.sub(lambda more: f"{_MORE} … ({len(more[0]) - len(_MORE)} more characters of this)", text)
 
 
-class Speech:
+class Wording:
     """The labels of one scenario, and what was answered to them. `labels` names every mark of the whole run."""
 
     def __init__(self, labels: dict[str, str]) -> None:

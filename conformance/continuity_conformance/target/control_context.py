@@ -1,6 +1,6 @@
 """Where a control works: one server of the target, its address, its folder, and whoever asks.
 
-A control is an async function of a `Site` and of what the scenario says. A line of a profile (`http: "POST /test/evict/{response}"`), the control API of the
+A control is an async function of a `ControlContext` and of what the scenario says. A line of a profile (`http: "POST /test/evict/{response}"`), the control API of the
 spec and a function of a plugin are all of this kind. One that does not work raises `Untested`; what it did is never believed without proof.
 """
 
@@ -21,7 +21,7 @@ _SHOWN: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
+class ControlContext:
     """One server of the target, as a control sees it. `key` is that of the principal who asks."""
 
     url: str
@@ -51,7 +51,7 @@ class Site:
             raise Untested(answer.error or f"{answer.status} {answer.text[:_SHOWN]}")
 
 
-Control = Callable[[Site, Mapping[str, object]], Awaitable[None]]
+Control = Callable[[ControlContext, Mapping[str, object]], Awaitable[None]]
 CONTROL_FIELD: Final = "X-Conformance-Token"
 """The header field in which the control API wants its token."""
 RELEASED: Final = ("evict", "compress", "fault", "fork", "link", "lineage")
@@ -66,9 +66,9 @@ class HttpControl:
 
     command: str
 
-    async def __call__(self, site: Site, params: Mapping[str, object]) -> None:
+    async def __call__(self, context: ControlContext, params: Mapping[str, object]) -> None:
         method, path = self._filled(params)
-        await site.send(method, path)
+        await context.send(method, path)
 
     def how(self, params: Mapping[str, object]) -> str:
         return f"as the profile says: {' '.join(self._filled(params))}"
@@ -86,8 +86,8 @@ class ApiControl:
     name: str
     token: str = field(repr=False)
 
-    async def __call__(self, site: Site, params: Mapping[str, object]) -> None:
-        await site.send("POST", self._path, dict(params), {CONTROL_FIELD: self.token})
+    async def __call__(self, context: ControlContext, params: Mapping[str, object]) -> None:
+        await context.send("POST", self._path, dict(params), {CONTROL_FIELD: self.token})
 
     def how(self, params: Mapping[str, object]) -> str:
         return f"by the control API: POST {self._path} {flow(params)}"

@@ -10,7 +10,7 @@ from typing import Final
 from continuity_conformance.core.errors import ContinuityError, KitError
 from continuity_conformance.core.failure import Inapplicable, Unmet, Untested
 from continuity_conformance.http.client import AnyTransport
-from continuity_conformance.target.control_context import PACKED, RELEASED, ApiControl, Control, Site, how
+from continuity_conformance.target.control_context import PACKED, RELEASED, ApiControl, Control, ControlContext, how
 from continuity_conformance.target.old_database import OldRow, old_database
 from continuity_conformance.target.process import StartedProcess
 from continuity_conformance.target.profile import Filling
@@ -120,10 +120,10 @@ class Controls:
         started = self._server.started
         folder = started.file("{folder}") if started else None
         fields = tuple(self._server.profile.request_headers(key))
-        site = Site(self._server.url, self._transport, key, folder, fields)
+        context = ControlContext(self._server.url, self._transport, key, folder, fields)
         try:
             control = self._control(name)
-            await control(site, params)
+            await control(context, params)
         except Untested as trouble:
             raise Untested(f"the control {name} did not work: {trouble}") from None
         except (ContinuityError, Unmet, Inapplicable):

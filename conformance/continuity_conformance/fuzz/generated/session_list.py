@@ -5,8 +5,8 @@ from urllib.parse import quote
 
 from continuity_conformance.core.failure import Unmet
 from continuity_conformance.http.messages import dig
-from continuity_conformance.scenario.context import Exchange
 from continuity_conformance.scenario.dialogue import Dialogue
+from continuity_conformance.scenario.exchange import Exchange
 
 _LONGEST: Final = 100
 _PAGES: Final = 20
@@ -43,7 +43,7 @@ def _ids(page: Exchange) -> list[str]:
 
 
 def _id(dialogue: Dialogue, name: str) -> str:
-    return dialogue.names.text(name, "session")
+    return dialogue.variables.text(name, "session")
 
 
 def _must_be(page: Exchange, what: str, actual: object, expected: object) -> None:

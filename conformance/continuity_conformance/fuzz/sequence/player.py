@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from continuity_conformance.core.failure import Unmet, Untested
 from continuity_conformance.fuzz.sequence.counterexample import as_steps
 from continuity_conformance.fuzz.sequence.machine import Drawn, Written
-from continuity_conformance.scenario.context import Stage
+from continuity_conformance.scenario.context import Context
 from continuity_conformance.scenario.dialogue import Dialogue
 from continuity_conformance.target.shared_restart import SharedRestarts
 
@@ -20,9 +20,9 @@ class Ending:
     untested: tuple[str, ...] = ()
 
 
-async def play(stage: Stage, steps: Sequence[Written]) -> Ending:
+async def play(context: Context, steps: Sequence[Written]) -> Ending:
     """One sequence, from its first step to its last or to the first that fails."""
-    dialogue = Dialogue(stage, {})
+    dialogue = Dialogue(context, {})
     try:
         await dialogue.play(as_steps(steps))
     except Unmet as unmet:
@@ -34,12 +34,12 @@ async def play(stage: Stage, steps: Sequence[Written]) -> Ending:
     return Ending(untested=tuple(dialogue.untested))
 
 
-async def play_batch(stage: Stage, batch: Sequence[Sequence[Written]]) -> list[Ending]:
+async def play_batch(context: Context, batch: Sequence[Sequence[Written]]) -> list[Ending]:
     """One sequence, or several at once that wait for each other before the server is restarted."""
     if len(batch) == 1:
-        return [await play(stage, batch[0])]
-    shared = SharedRestarts(stage.controls.restart_now)
-    together = replace(stage, controls=stage.controls.sharing(shared))
+        return [await play(context, batch[0])]
+    shared = SharedRestarts(context.controls.restart_now)
+    together = replace(context, controls=context.controls.sharing(shared))
 
     async def one(steps: Sequence[Written]) -> Ending:
         async with shared.playing():

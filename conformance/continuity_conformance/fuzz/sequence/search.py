@@ -9,18 +9,18 @@ from continuity_conformance.fuzz.sequence.machine import Drawn, Reach, draw
 from continuity_conformance.fuzz.sequence.oracle import ALICE
 from continuity_conformance.fuzz.sequence.player import batches, play, play_batch
 from continuity_conformance.fuzz.sequence.shrink import failure, shrunk
-from continuity_conformance.scenario.context import Stage
+from continuity_conformance.scenario.context import Context
 
 _OFFERED: Final = frozenset({"responses", "streaming", "sessions", "idempotency"})
 
 
-def reach_of(stage: Stage, *, loses: bool = False, others: bool = False, restarts: bool = False) -> Reach:
+def reach_of(context: Context, *, loses: bool = False, others: bool = False, restarts: bool = False) -> Reach:
     """What is drawn on this target, of what it offers and can be made to do."""
-    target, controls = stage.target, stage.controls.available
+    target, controls = context.target, context.controls.available
     abilities = set(target.offers & _OFFERED)
     if loses:
         abilities |= {"lose"} | (controls & {"evict"})
-    if loses and "compress" in controls and rotates(stage) and stage.controls.filling is None:
+    if loses and "compress" in controls and rotates(context) and context.controls.filling is None:
         abilities.add("compress")
     if restarts:
         abilities.add("restart")
@@ -28,9 +28,9 @@ def reach_of(stage: Stage, *, loses: bool = False, others: bool = False, restart
     return Reach(target.options, frozenset(abilities), principals, target.profile.slugs != "none")
 
 
-def rotates(stage: Stage) -> bool:
+def rotates(context: Context) -> bool:
     """Whether compressions belong to what can happen in a sequence, and would be seen."""
-    return "compression" in stage.target.offers and stage.target.observed == "probe"
+    return "compression" in context.target.offers and context.target.observed == "probe"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,19 +43,19 @@ class Searched:
     untested: tuple[str, ...] = ()
 
 
-async def search(stage: Stage, reach: Reach, *, examples: int, seed: int, shrinks: int) -> Searched:
+async def search(context: Context, reach: Reach, *, examples: int, seed: int, shrinks: int) -> Searched:
     """Play so many sequences of a seed, up to the first that fails, and make that one short."""
     drawn = [draw(reach, seed, number) for number in range(examples)]
-    cache = stage.target.profile.limits.responses if "restart" in reach.abilities else 0
+    cache = context.target.profile.limits.responses if "restart" in reach.abilities else 0
     played, untested = list[Drawn](), list[str]()
     for batch in batches(drawn, cache):
-        endings = await play_batch(stage, [one.steps for one in batch])
+        endings = await play_batch(context, [one.steps for one in batch])
         for one, ending in zip(batch, endings, strict=True):
             played.append(one)
             untested += ending.untested
             failed = failure(one, ending)
             if failed is not None:
-                return _searched(played, await shrunk(failed, reach, partial(play, stage), shrinks))
+                return _searched(played, await shrunk(failed, reach, partial(play, context), shrinks))
     return _searched(played, None, tuple(dict.fromkeys(untested)))
 
 

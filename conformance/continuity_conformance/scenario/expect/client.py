@@ -1,32 +1,27 @@
 """What the client is told: the expectations on status line, headers and body. Each holds, or raises `Unmet`."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from continuity_conformance.core.failure import Unmet, Untested
+from continuity_conformance.scenario.exchange import Exchange
 from continuity_conformance.scenario.expect.leaks import strings
-
-if TYPE_CHECKING:
-    from continuity_conformance.scenario.context import Exchange
-    from continuity_conformance.scenario.dialogue import Dialogue
-
+from continuity_conformance.scenario.record import Record
 
 _SHOWN_BY_THE_MODEL: Final = frozenset({"sees", "recalls", "serial"})
 
 
-async def session(dialogue: Dialogue, exchange: Exchange, wanted: Any) -> None:
+async def session(record: Record, exchange: Exchange, wanted: Any) -> None:
     try:
-        told = told_session(dialogue, exchange)
+        told = told_session(record, exchange)
     except Untested:
-        lost = dialogue.names.known(wanted) is not None or dialogue.names.could_not_capture(wanted, "session")
+        lost = record.variables.known(wanted) is not None or record.variables.could_not_capture(wanted, "session")
         if lost and not _shown_otherwise(exchange, wanted):
             raise
         return
-    _must_be(dialogue, exchange, wanted, "session", told)
+    _must_be(record, exchange, wanted, "session", told)
 
 
 def _shown_otherwise(exchange: Exchange, wanted: object) -> bool:
@@ -44,9 +39,9 @@ def _asks_the_model(expect: Mapping[str, Any]) -> bool:
     return not _SHOWN_BY_THE_MODEL.isdisjoint(expect) or any(all(map(_asks_the_model, group)) for group in groups)
 
 
-def told_session(dialogue: Dialogue, exchange: Exchange) -> str:
+def told_session(record: Record, exchange: Exchange) -> str:
     """The session that the answer tells: the continuity header, exactly once."""
-    target = dialogue.stage.target
+    target = record.context.target
     values = exchange.answer.fields(target.header)
     if not values and target.options["tells"] == "nothing":
         raise Untested("the target does not tell the session")
@@ -57,45 +52,45 @@ def told_session(dialogue: Dialogue, exchange: Exchange) -> str:
     return values[0]
 
 
-async def announces(dialogue: Dialogue, exchange: Exchange, wanted: Any) -> None:
+async def announces(record: Record, exchange: Exchange, wanted: Any) -> None:
     named = exchange.reading.session if exchange.reading else None
     if not named or not isinstance(named.get("id"), str):
         raise Unmet(f"{wanted} in the stream, before its end marker", "no session in it")
-    _must_be(dialogue, exchange, wanted, "session", named["id"])
+    _must_be(record, exchange, wanted, "session", named["id"])
 
 
-async def goes_on_with(dialogue: Dialogue, exchange: Exchange, wanted: Any) -> None:
+async def goes_on_with(record: Record, exchange: Exchange, wanted: Any) -> None:
     """The id that a client goes on with: the one that it is told, or the one that it sent where the target tells nothing. It may be one that has a name."""
     sent = exchange.step.params.get("session")
     try:
-        going: object = told_session(dialogue, exchange)
+        going: object = told_session(record, exchange)
     except Untested:
         if sent is None:
-            dialogue.names.could_not_capture(wanted, "session")
+            record.variables.could_not_capture(wanted, "session")
             raise
-        going = dialogue.names.fill(sent, "session", exchange.principal)
-    dialogue.names.rename(wanted, "session", exchange.principal, going)
+        going = record.variables.fill(sent, "session", exchange.principal)
+    record.variables.rename(wanted, "session", exchange.principal, going)
 
 
-async def response(dialogue: Dialogue, exchange: Exchange, wanted: Any) -> None:
-    _must_be(dialogue, exchange, wanted, "response", exchange.reading.id if exchange.reading else None)
+async def response(record: Record, exchange: Exchange, wanted: Any) -> None:
+    _must_be(record, exchange, wanted, "response", exchange.reading.id if exchange.reading else None)
 
 
-async def answer(dialogue: Dialogue, exchange: Exchange, wanted: Any) -> None:
+async def answer(record: Record, exchange: Exchange, wanted: Any) -> None:
     reading = exchange.reading
-    _must_be(dialogue, exchange, wanted, "answer", f"{reading.id} {reading.text}" if reading else None)
+    _must_be(record, exchange, wanted, "answer", f"{reading.id} {reading.text}" if reading else None)
 
 
-def _must_be(dialogue: Dialogue, exchange: Exchange, wanted: str, kind: str, actual: object) -> None:
+def _must_be(record: Record, exchange: Exchange, wanted: str, kind: str, actual: object) -> None:
     """The same name is the same value; a new name is a new value."""
-    names = dialogue.names
-    known = names.known(wanted)
+    variables = record.variables
+    known = variables.known(wanted)
     if known is None:
-        twin = names.capture(wanted, kind, exchange.principal, actual)
+        twin = variables.capture(wanted, kind, exchange.principal, actual)
         if twin:
             raise Unmet(f"a {kind} of its own ({wanted})", f"the same as {twin}: {actual}")
     elif known != actual:
-        raise Unmet(f"{known} ({wanted})" if wanted.startswith("$") else str(known), names.spoken(actual))
+        raise Unmet(f"{known} ({wanted})" if wanted.startswith("$") else str(known), variables.spoken(actual))
 
 
 _BLANKED = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{6,}|[0-9a-f]*[0-9][0-9a-f]*")
@@ -104,12 +99,12 @@ _RUN = re.compile(r"\*+")
 _TEXTS: Final = "content|text|delta|id|item_id|session|created|created_at"
 
 
-async def like(dialogue: Dialogue, exchange: Exchange, wanted: Any) -> None:
+async def like(record: Record, exchange: Exchange, wanted: Any) -> None:
     """Same status, header names and body, with known ids, texts, times and numbers blanked."""
     shape = _shape(exchange)
-    known = dialogue.names.known(wanted)
+    known = record.variables.known(wanted)
     if known is None:
-        dialogue.names.capture(wanted, f"like {wanted}", exchange.principal, shape)
+        record.variables.capture(wanted, f"like {wanted}", exchange.principal, shape)
     elif known != shape:
         raise Unmet(f"the same answer as before: {known}", shape)
 
@@ -133,8 +128,8 @@ def _blanked(exchange: Exchange, text: str) -> str:
     return _RUN.sub("*", _BLANKED.sub("*", text))
 
 
-async def headers(dialogue: Dialogue, exchange: Exchange, wanted: Any) -> None:
-    filled: Any = dialogue.names.fill(wanted)
+async def headers(record: Record, exchange: Exchange, wanted: Any) -> None:
+    filled: Any = record.variables.fill(wanted)
     for name, value in filled.items():
         _match_header(name, exchange.answer.fields(name), value)
 
@@ -158,8 +153,8 @@ def _in_words(wanted: object) -> str:
     return f"a list with {wanted['lists']}" if isinstance(wanted, Mapping) else str(wanted)
 
 
-async def body(dialogue: Dialogue, exchange: Exchange, wanted: Any) -> None:
-    trouble = _differs(dialogue.names.fill(wanted), exchange.answer.body, "body")
+async def body(record: Record, exchange: Exchange, wanted: Any) -> None:
+    trouble = _differs(record.variables.fill(wanted), exchange.answer.body, "body")
     if trouble:
         raise Unmet(*trouble)
 
@@ -192,32 +187,32 @@ class _Absent:
 _ABSENT: Final = _Absent()
 
 
-async def valid(dialogue: Dialogue, exchange: Exchange, _: Any) -> None:
+async def valid(record: Record, exchange: Exchange, _: Any) -> None:
     """Status, content type, headers and body validate against openapi.yaml."""
     found = exchange.answer
     fields: dict[str, list[str]] = {}
     for name, value in found.headers:
         fields.setdefault(name.lower(), []).append(value)
-    path = dialogue.stage.server.document_path(exchange.request.path)
-    problems = dialogue.stage.contract.problems(
+    path = record.context.server.document_path(exchange.request.path)
+    problems = record.context.contract.problems(
         exchange.request.method, path, found.status, found.content_type, fields, found.body, found.events
     )
     if problems:
         raise Unmet("an answer as openapi.yaml describes it", "; ".join(problems[:5]))
 
 
-async def agrees(dialogue: Dialogue, exchange: Exchange, _: Any) -> None:
+async def agrees(record: Record, exchange: Exchange, _: Any) -> None:
     """The body's session, where there is one, is the header's; after a rotation in a stream it names the header's as its parent."""
     named = exchange.reading.session if exchange.reading else None
     if named is None:
         raise Untested("the body does not name the session")
-    told = told_session(dialogue, exchange)
+    told = told_session(record, exchange)
     rotated = exchange.answer.streamed and named.get("rotated_from") == told
     if named.get("id") != told and not rotated:
         raise Unmet(f"session.id {told}, as the header says", f"session.id {named.get('id')}")
 
 
-EXPECTATIONS: Final[Mapping[str, Callable[[Dialogue, Exchange, Any], Awaitable[None]]]] = {
+EXPECTATIONS: Final[Mapping[str, Callable[[Record, Exchange, Any], Awaitable[None]]]] = {
     word.__name__: word
     for word in (session, announces, goes_on_with, response, answer, like, headers, body, valid, agrees)
 }

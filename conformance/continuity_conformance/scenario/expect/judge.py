@@ -1,48 +1,60 @@
-"""The judge: whether the answers to a step are what the step expects. One function a word stands in `told`, `streamed`, `discretion` and `saw`.
+"""The judge: whether the answers to a step are what the step expects. It reads the record and changes nothing in it.
 
-What cannot be observed here is noted as not tested; it never hides a visible failure of a later expectation.
+The words of the vocabulary stand in `client` (status line, headers, body), `stream`, `leaks` and `model`, one function a word. What cannot be
+observed is noted as not tested; that never hides a visible failure of a later expectation.
 """
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
 
 from continuity_conformance.core.failure import Unmet, Untested
-from continuity_conformance.scenario.expect import client as told
-from continuity_conformance.scenario.expect import leaks as discretion
-from continuity_conformance.scenario.expect import model as saw
-from continuity_conformance.scenario.expect import stream as streamed
-
-if TYPE_CHECKING:
-    from continuity_conformance.scenario.context import Exchange
-    from continuity_conformance.scenario.dialogue import Dialogue
-    from continuity_spec import Step
+from continuity_conformance.scenario.exchange import Exchange
+from continuity_conformance.scenario.expect import client, leaks, model, stream
+from continuity_conformance.scenario.record import Record
+from continuity_conformance.scenario.variables import Variables
+from continuity_spec import Step
 
 _ASKED_OF_A_REFUSAL: Final = frozenset({"headers", "like", "body", "hides", "envelope", "one_id", "ended"})
 _BUSY: Final = 409
 _REACHES_THE_MODEL: Final = frozenset({_BUSY, 429})
 
-Expectation = Callable[["Dialogue", "Exchange", Any], Awaitable[None]]
+Expectation = Callable[[Record, Exchange, Any], Awaitable[None]]
 EXPECTATIONS: Final[Mapping[str, Expectation]] = {
-    **told.EXPECTATIONS,
-    **streamed.EXPECTATIONS,
-    **discretion.EXPECTATIONS,
-    **saw.EXPECTATIONS,
+    **client.EXPECTATIONS,
+    **stream.EXPECTATIONS,
+    **leaks.EXPECTATIONS,
+    **model.EXPECTATIONS,
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Judge:
-    """Judges the exchanges of one step: one, or the copies that were sent at once."""
+class Judgement:
+    """What judging a step gives: the variables that it captured, and why something could not be tested."""
 
-    dialogue: Dialogue
+    variables: Variables
+    untested: tuple[str, ...] = ()
+
+
+async def judge(record: Record, step: Step, number: str, exchanges: Sequence[Exchange]) -> Judgement:
+    """Judge the exchanges of one step: one, or the copies that were sent at once. Raises Unmet at the first failure."""
+    variables = record.variables.fork()
+    judging = _Judging(replace(record, variables=variables), step, number, exchanges)
+    await judging.run()
+    return Judgement(variables, tuple(judging.untested))
+
+
+@dataclass(frozen=True, slots=True)
+class _Judging:
+    """One step that is being judged. `record` has variables of its own."""
+
+    record: Record
     step: Step
     number: str
     exchanges: Sequence[Exchange]
+    untested: list[str] = field(default_factory=list)
 
-    async def judge(self) -> None:
+    async def run(self) -> None:
         accepted = self._without_busy()
         for exchange in accepted:
             await self._expect(exchange, self.step.expect)
@@ -53,7 +65,7 @@ class Judge:
         """Of turns sent at once, 409 is always allowed where the target rejects; at least one must be accepted."""
         concurrent = len(self.exchanges) > 1 or "." in self.exchanges[0].number
         asked_for = self.step.expect.get("status") == _BUSY
-        if asked_for or not concurrent or self.dialogue.stage.target.options["turns"] != "reject":
+        if asked_for or not concurrent or self.record.context.target.options["turns"] != "reject":
             return list(self.exchanges)
         kept = [exchange for exchange in self.exchanges if exchange.answer.status != _BUSY]
         if not kept and len(self.exchanges) > 1:
@@ -64,7 +76,7 @@ class Judge:
         """All of a group of expectations. What is not said to fail must succeed."""
         await self._named("status", self._status(exchange, expect))
         refused = not exchange.answer.accepted
-        if refused and exchange.mark and self.dialogue.stage.target.observed == "probe":
+        if refused and exchange.mark and self.record.context.target.observed == "probe":
             await self._named("status", self._never_reached_the_model(exchange))
         for word, value in expect.items():
             if word not in {"status", "serial"} and not (
@@ -78,43 +90,43 @@ class Judge:
         elif word.startswith("by "):
             await self._expect(exchange, self._branch(word, value))
         else:
-            await EXPECTATIONS[word](self.dialogue, exchange, value)
+            await EXPECTATIONS[word](self.record, exchange, value)
 
     def _branch(self, word: str, value: object) -> Mapping[str, object]:
         assert isinstance(value, Mapping)
-        branch = value[self.dialogue.stage.target.options[word.removeprefix("by ")]]
+        branch = value[self.record.context.target.options[word.removeprefix("by ")]]
         assert isinstance(branch, Mapping)
         return branch
 
     async def _either(self, exchange: Exchange, groups: object) -> None:
-        """At least one group holds wholly. Names that a group captures count only if it holds."""
+        """At least one group holds wholly. The variables that a group captures count only if it holds."""
         assert isinstance(groups, Sequence)
-        troubles: list[Unmet] = []
-        names = self.dialogue.names
+        failures: list[Unmet] = []
         for group in groups:
-            self.dialogue.names = names.copy()
+            variables = self.record.variables.fork()
             try:
-                await self._expect(exchange, group)
-            except Unmet as trouble:
-                troubles.append(trouble)
+                await self._with(variables)._expect(exchange, group)  # noqa: SLF001 - the same step, with other variables
+            except Unmet as failure:
+                failures.append(failure)
             else:
+                self.record.variables.merge(variables)
                 return
-            finally:
-                kept, self.dialogue.names = self.dialogue.names, names
-            names.become(kept)
-        expected = ", or ".join(f"{trouble.expectation} {trouble.expected}" for trouble in troubles)
-        raise Unmet(expected, "; ".join(f"{trouble.expectation} {trouble.actual}" for trouble in troubles))
+        expected = ", or ".join(f"{failure.expectation} {failure.expected}" for failure in failures)
+        raise Unmet(expected, "; ".join(f"{failure.expectation} {failure.actual}" for failure in failures))
+
+    def _with(self, variables: Variables) -> "_Judging":
+        return replace(self, record=replace(self.record, variables=variables))
 
     async def _named(self, word: str, checking: Awaitable[None]) -> None:
         try:
             await checking
-        except Unmet as trouble:
-            raise self._unmet(word, trouble) from None
+        except Unmet as failure:
+            raise self._unmet(word, failure) from None
         except Untested as reason:
-            self.dialogue.untested.append(str(reason))
+            self.untested.append(str(reason))
 
-    def _unmet(self, word: str, trouble: Unmet) -> Unmet:
-        return trouble.at(expectation=word, step=self.step.text, number=self.number)
+    def _unmet(self, word: str, failure: Unmet) -> Unmet:
+        return failure.at(expectation=word, step=self.step.text, number=self.number)
 
     async def _status(self, exchange: Exchange, expect: Mapping[str, object]) -> None:
         groups = [group for word, group in expect.items() if _structural(word)]
@@ -135,25 +147,25 @@ class Judge:
         unstorable = "write" in exchange.broken or "model" in exchange.step.params
         told_later = exchange.answer.status in _REACHES_THE_MODEL or unstorable
         if exchange.answer.refused and not told_later and exchange.label not in self._accepted_before():
-            times = await self.dialogue.times_asked(exchange.label)
+            times = await self.record.times_asked(exchange.label)
             if times:
                 raise Unmet("a refused turn that never reaches the model", f"the model was asked {times} times")
 
     def _accepted_before(self) -> set[str]:
-        return {exchange.label for exchange in self.dialogue.exchanges if exchange.answer.accepted}
+        return {exchange.label for exchange in self.record.exchanges if exchange.answer.accepted}
 
     async def _serial(self, accepted: Sequence[Exchange]) -> None:
         """The accepted copies have an order in which each saw exactly those before it."""
         ours = {exchange.label for exchange in accepted}
         views = []
         for exchange in accepted:
-            await self.dialogue.view(exchange)
+            await self.record.view(exchange)
             views.append([label for label in exchange.seen or () if label.partition(" (")[0] in ours])
         views.sort(key=len)
         for before, after in zip([[], *views], views, strict=False):
             if sorted(after[:-1]) != sorted(before) or not after or after[-1] in before:
                 raise Unmet(
-                    "an order in which each saw exactly those before it", "; ".join(saw.said(view) for view in views)
+                    "an order in which each saw exactly those before it", "; ".join(model.said(view) for view in views)
                 )
 
 

@@ -1,18 +1,14 @@
 """What an answer must not tell: the expectations on what is *not* in it. Each holds, or raises `Unmet`."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from continuity_conformance.core.failure import Unmet, Untested
 from continuity_conformance.http.messages import dig
+from continuity_conformance.scenario.exchange import Exchange
+from continuity_conformance.scenario.record import Record
 from continuity_conformance.scenario.request_builder import WRONG_KEY
-
-if TYPE_CHECKING:
-    from continuity_conformance.scenario.context import Exchange
-    from continuity_conformance.scenario.dialogue import Dialogue
 
 _LEAKS: Final[Mapping[str, re.Pattern[str]]] = {
     "a trace": re.compile(
@@ -34,7 +30,7 @@ _SHORTEST: Final = 4
 _AROUND: Final = 60
 
 
-async def envelope(dialogue: Dialogue, exchange: Exchange, _: Any) -> None:
+async def envelope(record: Record, exchange: Exchange, _: Any) -> None:
     """An error is the OpenAI envelope, and no trace, path, SQL or key is in it."""
     if exchange.request.needs_raw_socket:
         raise Untested("where the HTTP parser itself refuses, the envelope is not required")
@@ -42,7 +38,7 @@ async def envelope(dialogue: Dialogue, exchange: Exchange, _: Any) -> None:
     if not answer.streamed and not _is_envelope(answer.body):
         shown = f"{answer.content_type or 'no content type'}: {answer.text[:160]}"
         raise Unmet('{"error": {"message", "type", "param", "code"}}', shown)
-    key = next((key for key in (*dialogue.stage.target.profile.secrets, WRONG_KEY) if key in answer.text), "")
+    key = next((key for key in (*record.context.target.profile.secrets, WRONG_KEY) if key in answer.text), "")
     if key:
         raise Unmet("an error without a key in it", "a key in it")
     leaks(_own_words(exchange))
@@ -86,24 +82,24 @@ def strings(value: object) -> list[str]:
     return [text for item in listed for text in strings(item)]
 
 
-async def hides(dialogue: Dialogue, exchange: Exchange, wanted: Any) -> None:
+async def hides(record: Record, exchange: Exchange, wanted: Any) -> None:
     """None of these is anywhere in the answer: the value of a `$name`, or what was said in a turn and answered to it."""
     answer = exchange.answer
     told = "\n".join([answer.text, *(f"{name}: {value}" for name, value in answer.headers)])
     for word in wanted:
-        if _value(dialogue, word) in told:
-            raise Unmet(f"nothing of {word}", f"… {_value(dialogue, word)} … in {answer.status} {answer.text[:160]}")
+        if _value(record, word) in told:
+            raise Unmet(f"nothing of {word}", f"… {_value(record, word)} … in {answer.status} {answer.text[:160]}")
 
 
-def _value(dialogue: Dialogue, word: str) -> str:
+def _value(record: Record, word: str) -> str:
     if not word.startswith("$"):
-        return dialogue.speech.mark(word)
-    value = dialogue.names.known(word)
+        return record.wording.mark(word)
+    value = record.variables.known(word)
     if value is None:
         raise Untested(f"{word} is not known, so nothing can hide it")
     return str(value)
 
 
-EXPECTATIONS: Final[Mapping[str, Callable[[Dialogue, Exchange, Any], Awaitable[None]]]] = {
+EXPECTATIONS: Final[Mapping[str, Callable[[Record, Exchange, Any], Awaitable[None]]]] = {
     word.__name__: word for word in (envelope, hides)
 }

@@ -1,16 +1,12 @@
 """What holds of a stream as a whole: the expectations on its events. Each holds, or raises `Unmet`."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from continuity_conformance.core.failure import Unmet, Untested
 from continuity_conformance.http.messages import dig
-
-if TYPE_CHECKING:
-    from continuity_conformance.scenario.context import Exchange
-    from continuity_conformance.scenario.dialogue import Dialogue
+from continuity_conformance.scenario.exchange import Exchange
+from continuity_conformance.scenario.record import Record
 
 _DONE: Final = "[DONE]"
 _LAST: Final = frozenset({"response.completed", "response.failed", "response.incomplete"})
@@ -18,7 +14,7 @@ _CHUNK: Final = "chat.completion.chunk"
 _SHOWN: Final = 4
 
 
-async def one_id(_: Dialogue, exchange: Exchange, __: Any) -> None:
+async def one_id(_: Record, exchange: Exchange, __: Any) -> None:
     """All chunks of a chat completion, and all response objects in the events of a response, have one id."""
     place = ("id",) if exchange.verb == "chat" else ("response", "id")
     told = [dig(event, *place) for event in _events(exchange) if _names_the_answer(exchange.verb, event)]
@@ -35,7 +31,7 @@ def _names_the_answer(verb: str, event: object) -> bool:
     return dig(event, "response") is not None
 
 
-async def ended(_: Dialogue, exchange: Exchange, __: Any) -> None:
+async def ended(_: Record, exchange: Exchange, __: Any) -> None:
     """A chat stream ends with one [DONE], after a finish_reason or an error; a response's with response.completed or response.failed."""
     events = _events(exchange)
     kinds = [_kind(exchange.verb, event) for event in events]
@@ -63,6 +59,6 @@ def _events(exchange: Exchange) -> Sequence[object]:
     return events[:-1] if exchange.verb == "respond" and events[-1:] == (_DONE,) else events
 
 
-EXPECTATIONS: Final[Mapping[str, Callable[[Dialogue, Exchange, Any], Awaitable[None]]]] = {
+EXPECTATIONS: Final[Mapping[str, Callable[[Record, Exchange, Any], Awaitable[None]]]] = {
     word.__name__: word for word in (one_id, ended)
 }

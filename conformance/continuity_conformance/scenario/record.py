@@ -1,0 +1,57 @@
+"""The record of one scenario: what was sent, answered, seen and done. Expectations read it, and nothing else.
+
+The dialogue writes the record; the judge reads it. `view` and `times_asked` ask the probe's log what the model saw.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import takewhile
+
+from continuity_conformance.probe.view import View, turns
+from continuity_conformance.scenario.context import Context
+from continuity_conformance.scenario.exchange import Exchange
+from continuity_conformance.scenario.intervention_log import InterventionLog
+from continuity_conformance.scenario.observe import call_of, find_view, times_asked
+from continuity_conformance.scenario.variables import Variables
+from continuity_conformance.scenario.wording import Wording
+
+
+@dataclass(slots=True)
+class Record:
+    """Everything that is known about one scenario while it plays, and after it."""
+
+    context: Context
+    variables: Variables
+    wording: Wording
+    log: InterventionLog = field(default_factory=InterventionLog)
+    exchanges: list[Exchange] = field(default_factory=list)
+    copies: dict[str, list[str]] = field(default_factory=dict)
+    """The labels of the accepted copies of a turn that was sent several times at once, by what it said."""
+    failed_marks: set[str] = field(default_factory=set)
+    """The marks of turns that were not accepted."""
+    untested: list[str] = field(default_factory=list)
+    """Why something could not be tested."""
+
+    @classmethod
+    def begin(cls, context: Context, example: Mapping[str, object]) -> "Record":
+        """The empty record of a scenario, or of one example of it."""
+        return cls(context, Variables(example, context.constants), Wording(context.labels))
+
+    async def view(self, exchange: Exchange) -> View:
+        """What the model saw in the call whose answer the client got. The first look is kept in the exchange."""
+        if exchange.view is None:
+            exchange.view = await find_view(self.context, exchange)
+            exchange.seen = tuple(turns(exchange.view, self.wording.label, failed=frozenset(self.failed_marks)))
+            exchange.summarised = tuple(sorted(self.wording.label(mark) for mark in exchange.view.summarised))
+            exchange.replays = self._replayed(exchange)
+        return exchange.view
+
+    async def times_asked(self, label: str) -> int:
+        """How often the model was asked with this turn as the newest."""
+        return await times_asked(self.context, self.wording.mark(label))
+
+    def _replayed(self, exchange: Exchange) -> str:
+        """The step that had this answer before; empty where the model was called for this one."""
+        before = takewhile(lambda past: past is not exchange, self.exchanges)
+        call = call_of(exchange)
+        return next((past.number for past in before if call is not None and call_of(past) == call), "")
