@@ -53,13 +53,13 @@ def test_a_name_without_a_value_is_not_known():
     assert names().known("literal") == "literal"
 
 
-def test_alternatives_are_tried_on_a_copy():
+def test_alternatives_are_tried_on_a_fork():
     scenario = names()
-    trial = scenario.copy()
+    trial = scenario.fork()
     trial.capture("$s", "session", "alice", "s1")
 
     assert scenario.known("$s") is None
 
-    scenario.become(trial)
+    scenario.merge(trial)
 
     assert scenario.known("$s") == "s1"

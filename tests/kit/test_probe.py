@@ -4,7 +4,8 @@ import asyncio
 
 import aiohttp
 
-from continuity_conformance.http.client import events
+from continuity_conformance.http.messages import event_data
+from continuity_conformance.http.sse import EventStreamDecoder
 from continuity_conformance.probe.marks import new_mark, user_text
 from continuity_conformance.probe.server import Probe, Script, listening
 
@@ -27,7 +28,7 @@ def streamed(script: Script, *, release_after_first: bool = False) -> tuple[obje
                 await probe.release(mark)
             return text + (await answer.read()).decode()
 
-    return events(asyncio.run(ask()))
+    return event_data(EventStreamDecoder().feed(asyncio.run(ask()).encode()))
 
 
 def test_a_model_that_breaks_off_sends_one_piece_and_no_end():

@@ -63,7 +63,7 @@ def test_without_target_nothing_of_the_kit_is_imported(run_pytest, folder: Path)
         "import sys\n"
         "def test_own():\n"
         "    kit = [name for name in sys.modules if name.startswith('continuity_')]\n"
-        "    assert sorted(kit) == ['continuity_conformance', 'continuity_conformance.pytest.plugin']\n"
+        "    assert sorted(kit) == ['continuity_conformance', 'continuity_conformance.pytest', 'continuity_conformance.pytest.plugin']\n"
     )
 
     done = run_pytest("-q")

@@ -9,7 +9,8 @@ from jsonschema import Draft202012Validator
 from referencing import Registry
 from referencing.jsonschema import DRAFT202012
 
-from continuity_conformance.http.client import events
+from continuity_conformance.http.messages import event_data
+from continuity_conformance.http.sse import EventStreamDecoder
 from continuity_spec.contract import Contract, load_openapi
 
 URI = "urn:the-document"
@@ -51,7 +52,7 @@ def problems(response):
     kind = response.headers["content-type"]
     streamed = kind.startswith("text/event-stream")
     body = None if streamed else response.json()
-    said = events(response.text) if streamed else ()
+    said = event_data(EventStreamDecoder().feed(response.content)) if streamed else ()
     request = response.request
     return contract.problems(request.method, request.url.path, response.status_code, kind, headers, body, said)
 

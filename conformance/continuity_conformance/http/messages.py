@@ -2,14 +2,14 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 from urllib.parse import urlsplit
 
 from multidict import CIMultiDict
 
-from continuity_conformance.http.sse import EventStreamDecoder
+from continuity_conformance.http.sse import Event, EventStreamDecoder
 
 BODY_AT_MOST: Final = 4 * 1024 * 1024
 _KEPT_AT_MOST: Final = 64 * 1024
@@ -117,9 +117,13 @@ def decoded(head: Answer, raw: bytes, error: str = "") -> Answer:
     if head.content_type != "text/event-stream":
         return replace(head, text=text, body=parse_json(raw.decode("utf-8", "replace")), error=error)
     events = EventStreamDecoder().feed(raw)
-    data = tuple(event.data if (parsed := parse_json(event.data)) is None else parsed for event in events)
     names = tuple(event.name for event in events)
-    return replace(head, text=text, events=data, event_names=names, streamed=True, error=error)
+    return replace(head, text=text, events=event_data(events), event_names=names, streamed=True, error=error)
+
+
+def event_data(events: Iterable[Event]) -> tuple[object, ...]:
+    """The data of each event: parsed where it is JSON, else the text itself."""
+    return tuple(event.data if (parsed := parse_json(event.data)) is None else parsed for event in events)
 
 
 def parse_json(text: str) -> object:
