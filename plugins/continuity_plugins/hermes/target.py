@@ -19,7 +19,7 @@ from continuity_conformance.plugin import (
     UsageError,
     python_environment,
 )
-from continuity_plugins.hermes_controls import evicting, fault, fill, fork, link
+from continuity_plugins.hermes.controls import evicting, fault, fill, fork, link
 
 VERSIONS: Final = (
     "0.13.0",
