@@ -150,6 +150,10 @@ def _vectors(text: str, name: str) -> list[_Data]:
         raise NotJsonError(
             f"{name}:{error.lineno}:{error.colno}", f"not JSON: {error.msg}", "Correct it here."
         ) from error
+    except RecursionError as error:
+        raise NotJsonError(name, "lists and objects are nested too deep", "Use fewer levels.") from error
+    except ValueError as error:  # Python limits the digits of a number
+        raise NotJsonError(name, "a number has too many digits", "Use fewer digits.") from error
     if not isinstance(data, list) or not data or not all(isinstance(item, dict) and item for item in data):
         raise NotJsonError(name, "vectors are not a list of objects", "Write [{…}, …] with at least one object.")
     return data

@@ -1,33 +1,32 @@
-"""YAML as plain data that remember where they are written.
+"""Read YAML as plain data that remember where each value is written.
 
-Only what looks like a number, true, false or null is one: `on`, `no`, `1:30` and dates stay the words that they are. A
-key that is said twice is an error. This module knows nothing about what the data mean.
+This is a safe subset of YAML: one document, no aliases, no tags, limited nesting. A file therefore cannot grow while it is
+read, and cannot exhaust the stack. Only `true`, `false`, `null`, `~` and decimal numbers get a type; `on`, `no`, `1:30` and
+dates stay strings. A duplicate key is an error. This module does not know what the data mean.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
 
 import yaml
 
 from continuity_spec.errors import NotYamlError, UnreadableFileError
 from continuity_spec.model import Place
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
+DEEPEST: Final = 50
+"""How many lists and mappings may be nested. The bundled requirements nest 17."""
 
 _TAG = "tag:yaml.org,2002:"
-
-
 _TYPED = re.compile(
     r"(?P<bool>true|false)|(?P<null>null|~|)|(?P<int>[-+]?(?:0|[1-9][0-9]*))|(?P<float>[-+]?[0-9]+\.[0-9]*(?:[eE][-+]?[0-9]+)?)"
 )
-
-
 _CONSTRUCTORS: dict[str, Callable[[str], object]] = {
+    "str": str,
     "int": int,
     "float": float,
     "bool": lambda text: text == "true",
@@ -35,57 +34,54 @@ _CONSTRUCTORS: dict[str, Callable[[str], object]] = {
 }
 
 
-class _Loader(yaml.CSafeLoader):
-    """The C parser, with a resolver of our own."""
+@dataclass(frozen=True, slots=True)
+class Node:
+    """Where a value begins, and the same for the values inside it."""
 
-    def resolve(self, kind: type[yaml.Node], value: str | None, implicit: tuple[bool, bool]) -> str:
-        if kind is yaml.MappingNode:
-            return _TAG + "map"
-        if kind is yaml.SequenceNode:
-            return _TAG + "seq"
-        typed = _TYPED.fullmatch(value) if implicit[0] and value is not None else None
-        return _TAG + (typed.lastgroup or "str" if typed else "str")
+    place: Place
+    inner: Mapping[str | int, Node] = field(default_factory=dict)
+    keys: Mapping[str | int, Place] = field(default_factory=dict)
+    """Where the keys of a mapping are written."""
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One YAML file: its data, and where each of them stands."""
+    """The data of one file, and the place of each value."""
 
     file: str
     data: object
-    root: yaml.Node | None
+    root: Node | None
 
     def place(self, path: Sequence[str | int] = ()) -> Place:
-        """Tell where the value at this path begins, or the nearest value around it."""
-        node = self.root
-        for part in path:
-            inner = _child(node, part)
-            if inner is None:
-                break
-            node = inner[1]
-        return self._at(node)
+        """Find where the value at this path begins, or the nearest value around it."""
+        return self._nearest(path)[0].place
 
     def key_place(self, path: Sequence[str | int]) -> Place:
-        """Tell where the last key of this path stands."""
-        node = self.root
-        for part in path[:-1]:
-            inner = _child(node, part)
-            node = inner[1] if inner else node
-        inner = _child(node, path[-1])
-        return self._at(inner[0] if inner else node)
+        """Find where the last key of this path is written, or the nearest value around it."""
+        node, missing = self._nearest(path[:-1])
+        last = node.inner.get(path[-1])
+        if missing or last is None:
+            return node.place
+        return node.keys.get(path[-1], last.place)
 
-    def _at(self, node: yaml.Node | None) -> Place:
-        return Place(self.file, 1, 1) if node is None else _place(self.file, node.start_mark)
+    def _nearest(self, path: Sequence[str | int]) -> tuple[Node, bool]:
+        """Follow the path as far as it leads; True if it ends early."""
+        node = self.root or Node(Place(self.file, 1, 1))
+        for part in path:
+            if part not in node.inner:
+                return node, True
+            node = node.inner[part]
+        return node, False
 
 
 def read_yaml(path: Path, name: str | None = None) -> Document:
-    """Read one file; `name` is what messages call it."""
+    """Read one file. Error messages call it `name`, by default its path."""
     file = name if name is not None else str(path)
     return parse_yaml(read_text(path, file), file)
 
 
 def read_text(path: Path, file: str) -> str:
-    """Give the text of a file, or an error that names it."""
+    """Read a text file. Error messages call it `file`."""
     try:
         return path.read_text(encoding="utf-8")
     except OSError as error:
@@ -98,74 +94,96 @@ def read_text(path: Path, file: str) -> str:
 
 
 def parse_yaml(text: str, file: str) -> Document:
-    """Parse a text; `file` is what messages call it."""
-    loader = _Loader(text)
+    """Parse a text. Error messages call it `file`."""
     try:
-        root = loader.get_single_node()
-        data = None if root is None else _Builder(loader, file).build(root)
+        return _Builder(yaml.parse(text, Loader=yaml.CSafeLoader), file).document()
     except yaml.MarkedYAMLError as error:
         raise _explained(error, file) from error
     except yaml.YAMLError as error:
         raise NotYamlError(file, str(error).strip().replace("\n", " "), "Save it as plain UTF-8 YAML.") from error
-    finally:
-        loader.dispose()
-    return Document(file, data, root)
 
 
 def _explained(error: yaml.MarkedYAMLError, file: str) -> NotYamlError:
     mark = error.problem_mark or error.context_mark
-    where = str(_place(file, mark)) if mark else file
+    where = str(Place(file, mark.line + 1, mark.column + 1)) if mark else file
     context = f" {error.context}" if error.context else ""
     return NotYamlError(where, f"not YAML: {error.problem}{context}", "Check quotes, brackets and indentation here.")
 
 
 class _Builder:
-    """Makes plain data of nodes."""
+    """Builds plain data and their places from the events of a YAML parser."""
 
-    def __init__(self, loader: _Loader, file: str) -> None:
-        self._loader = loader
+    def __init__(self, events: Iterator[yaml.Event], file: str) -> None:
+        self._events = events
         self._file = file
 
-    def build(self, node: yaml.Node) -> object:
-        if isinstance(node, yaml.MappingNode):
-            return self._mapping(node)
-        if isinstance(node, yaml.SequenceNode):
-            return [self.build(item) for item in node.value]
-        return self._scalar(node)
+    def document(self) -> Document:
+        data: object = None
+        root: Node | None = None
+        for event in self._events:
+            if isinstance(event, yaml.NodeEvent):
+                data, root = self._value(event, 1)
+            elif isinstance(event, yaml.DocumentStartEvent) and root is not None:
+                raise self._error(event, "a second document begins", "Write one document in a file.")
+        return Document(self._file, data, root)
 
-    def _mapping(self, node: yaml.MappingNode) -> dict[str, object]:
+    def _value(self, event: yaml.Event, depth: int) -> tuple[object, Node]:
+        if isinstance(event, yaml.ScalarEvent):
+            return self._scalar(event), Node(self._place(event))
+        if isinstance(event, yaml.AliasEvent):
+            raise self._error(event, f'the alias "*{event.anchor}" is not allowed', "Write the value itself.")
+        if depth > DEEPEST:
+            raise self._error(event, f"nested more than {DEEPEST} levels deep", "Use fewer levels.")
+        return self._mapping(event, depth) if isinstance(event, yaml.MappingStartEvent) else self._list(event, depth)
+
+    def _list(self, start: yaml.Event, depth: int) -> tuple[object, Node]:
+        built = [self._value(event, depth + 1) for event in iter(self._next, None)]
+        return [data for data, _ in built], Node(
+            self._place(start), {index: node for index, (_, node) in enumerate(built)}
+        )
+
+    def _mapping(self, start: yaml.Event, depth: int) -> tuple[object, Node]:
         data: dict[str, object] = {}
-        for key_node, value_node in node.value:
-            key = self._key(key_node)
+        inner: dict[str | int, Node] = {}
+        keys: dict[str | int, Place] = {}
+        for event in iter(self._next, None):
+            key = self._key(event)
             if key in data:
-                where = str(_place(self._file, key_node.start_mark))
-                raise NotYamlError(where, f'the key "{key}" is said twice', "Keep one of the two.")
-            data[key] = self.build(value_node)
-        return data
+                raise self._error(event, f'the key "{key}" is said twice', "Keep one of the two.")
+            keys[key] = self._place(event)
+            data[key], inner[key] = self._value(next(self._events), depth + 1)
+        return data, Node(self._place(start), inner, keys)
 
-    def _key(self, node: yaml.Node) -> str:
-        if isinstance(node, yaml.ScalarNode):
-            return str(node.value)
-        where = str(_place(self._file, node.start_mark))
-        raise NotYamlError(where, "a key is not a plain word", 'Quote it if braces are meant: "${name}".')
+    def _next(self) -> yaml.Event | None:
+        """Give the next event of a list or mapping; None at its end."""
+        event = next(self._events)
+        return None if isinstance(event, yaml.CollectionEndEvent) else event
 
-    def _scalar(self, node: yaml.Node) -> object:
-        kind = node.tag.removeprefix(_TAG)
-        if kind == "str":
-            return node.value
-        if kind in _CONSTRUCTORS:
-            return _CONSTRUCTORS[kind](node.value)
-        where = str(_place(self._file, node.start_mark))
-        raise NotYamlError(where, f'the tag "{node.tag}" is not known', "Write plain values without tags.")
+    def _key(self, event: yaml.Event) -> str:
+        if isinstance(event, yaml.ScalarEvent):
+            return str(event.value)
+        raise self._error(event, "a key is not a plain word", 'Quote it if braces are meant: "${name}".')
+
+    def _scalar(self, event: yaml.ScalarEvent) -> object:
+        kind = _kind(event)
+        if kind not in _CONSTRUCTORS:
+            raise self._error(event, f'the tag "{event.tag}" is not known', "Write plain values without tags.")
+        try:
+            return _CONSTRUCTORS[kind](event.value)
+        except ValueError as error:  # Python limits the digits of a number
+            raise self._error(event, "a number has too many digits", "Use fewer digits, or quote it.") from error
+
+    def _error(self, event: yaml.Event, what: str, remedy: str) -> NotYamlError:
+        return NotYamlError(str(self._place(event)), what, remedy)
+
+    def _place(self, event: yaml.Event) -> Place:
+        mark: Any = event.start_mark  # the C parser sets it on every event
+        return Place(self._file, mark.line + 1, mark.column + 1)
 
 
-def _child(node: yaml.Node | None, part: str | int) -> tuple[yaml.Node, yaml.Node] | None:
-    if isinstance(node, yaml.MappingNode):
-        return next(((key, value) for key, value in node.value if key.value == str(part)), None)
-    if isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
-        return node.value[part], node.value[part]
-    return None
-
-
-def _place(file: str, mark: yaml.Mark) -> Place:
-    return Place(file, mark.line + 1, mark.column + 1)
+def _kind(event: yaml.ScalarEvent) -> str:
+    """Name the type of a value: by its tag, else by its spelling if it is not quoted."""
+    if event.tag not in {None, "!"}:
+        return str(event.tag).removeprefix(_TAG)
+    typed = _TYPED.fullmatch(event.value) if event.implicit[0] else None
+    return typed.lastgroup or "str" if typed else "str"

@@ -8,6 +8,7 @@ import pytest
 
 from continuity_spec import (
     Level,
+    NotJsonError,
     NotYamlError,
     Place,
     SchemaViolationError,
@@ -21,6 +22,7 @@ from continuity_spec import (
 )
 from continuity_spec.loader import BUNDLED
 from continuity_spec.schema import schema, violations
+from continuity_spec.yaml_source import DEEPEST
 
 ENTRY = """\
 - id: SLUG-03
@@ -196,6 +198,45 @@ def test_a_key_that_is_said_twice_is_an_error(write):
 def test_what_is_no_yaml_is_told_without_a_traceback(write, text):
     with pytest.raises(NotYamlError, match=r"slug\.yaml"):
         read_yaml(write(text))
+
+
+NINE_TIMES_EACH = "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 10))
+
+
+@pytest.mark.parametrize(
+    ("text", "where", "what"),
+    [
+        (f"a0: &a0 [x]\n{NINE_TIMES_EACH}", "2:10", 'the alias "*a0" is not allowed'),
+        ("a: &a [*a]\n", "1:8", 'the alias "*a" is not allowed'),
+        ("[" * 100_000, "1:51", "nested more than 50 levels deep"),
+        ("{a: " * 100_000, "1:201", "nested more than 50 levels deep"),
+        ("- " * 100_000, "1:101", "nested more than 50 levels deep"),
+        ("a: " + "9" * 5_000, "1:4", "a number has too many digits"),
+        ("a\n---\nb", "2:1", "a second document begins"),
+    ],
+    ids=["alias bomb", "recursive alias", "lists", "mappings", "block lists", "digits", "two documents"],
+)
+def test_a_hostile_file_is_refused_at_once(write, text, where, what):
+    with pytest.raises(NotYamlError) as caught:
+        read_yaml(write(text))
+
+    assert caught.value.where.endswith(f"slug.yaml:{where}")
+    assert caught.value.what == what
+
+
+@pytest.mark.parametrize("form", ["requirements", "profile"])
+def test_the_deepest_allowed_file_is_judged_by_its_schema(write, form):
+    error = complaint(write("[" * DEEPEST + "]" * DEEPEST), form)
+
+    assert isinstance(error, SchemaViolationError)
+
+
+def test_deep_vectors_are_refused(write):
+    write("[" * 100_000, "vectors/some.json")
+    entry = calm_entry("chat: {messages: $messages}").replace("steps:", "examples: vectors/some.json\n      steps:")
+
+    with pytest.raises(NotJsonError, match="nested too deep"):
+        load_requirements(write(entry, "requirements/area.yaml"))
 
 
 def test_a_file_that_cannot_be_read_is_told(tmp_path):
