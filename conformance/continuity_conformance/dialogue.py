@@ -34,7 +34,7 @@ from continuity_conformance.stage import Exchange, Observer, Stage
 from continuity_conformance.transport import dig
 from continuity_conformance.views import View, turns
 from continuity_spec import Step
-from continuity_spec.flow import flow
+from continuity_spec.flow_yaml import flow_yaml
 
 _TURNS: Final = frozenset({"chat", "respond"})
 _BUSY: Final = 409
@@ -263,7 +263,7 @@ class Dialogue:
         model = step.params.get("model")
         if model is not None:
             self.speech.mark(label)
-            self.notes.intervention(number, f"model: {flow(model)}", "the probe model does so when it is asked")
+            self.notes.intervention(number, f"model: {flow_yaml(model)}", "the probe model does so when it is asked")
             await self._tell_probe(model, label, self._as_script(model))
 
     async def _tell_probe(self, model: object, label: str, script: Script) -> None:

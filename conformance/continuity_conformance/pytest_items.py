@@ -19,7 +19,7 @@ from continuity_conformance.headline import headline
 from continuity_conformance.selection import file_of, node_id
 from continuity_conformance.verdicts import Result, Verdict
 from continuity_spec import Requirement
-from continuity_spec.loader import BUNDLED
+from continuity_spec.load.loader import BUNDLED
 
 _NAMED: Final = 5
 Decide = Callable[[Requirement], Result]

@@ -12,7 +12,7 @@ from continuity_conformance.profile import DEFAULT_SESSIONS
 from continuity_conformance.stage import Stage
 from continuity_conformance.transport import Request
 from continuity_spec import Step
-from continuity_spec.steps import calls_client
+from continuity_spec.needs import calls_client
 
 CLIENT_TOOL: Final = "kit_lookup"
 _TOOLS: Final = [

@@ -15,7 +15,7 @@ from continuity_conformance.transport import Answer, AnyTransport, Request
 from continuity_conformance.verdicts import Result
 from continuity_conformance.views import View
 from continuity_spec import Step
-from continuity_spec.contract import Contract
+from continuity_spec.openapi.answers import AnswerValidator
 
 Observed = Literal["probe", "answers", "nothing"]
 
@@ -96,7 +96,7 @@ class Stage:
     """What the checks of this stage have in common, under a name of theirs."""
 
     @property
-    def contract(self) -> Contract:
+    def contract(self) -> AnswerValidator:
         """With what the target's capabilities say, as soon as they are known: the first turns are judged too."""
         return _contract(self.target.header, told=self.target.options["tells"] != "nothing")
 
@@ -106,5 +106,5 @@ class Stage:
 
 
 @functools.cache
-def _contract(header: str, *, told: bool) -> Contract:
-    return Contract(header, told=told)
+def _contract(header: str, *, told: bool) -> AnswerValidator:
+    return AnswerValidator(header, header_required=told)

@@ -15,7 +15,7 @@ from continuity_conformance.ledger import Ledger
 from continuity_conformance.release import newest
 from continuity_conformance.settings import Settings
 from continuity_conformance.verdicts import Verdict
-from continuity_spec.schema import schema
+from continuity_spec.load.schema import schema
 
 TODAY = datetime.now(UTC).date()
 TOMORROW = TODAY + timedelta(days=1)

@@ -24,7 +24,7 @@ from continuity_conformance.settings import Settings
 from continuity_conformance.targets import resolve
 from continuity_conformance.verdicts import RunVerdict, Verdict, undecided
 from continuity_spec import load_requirements
-from continuity_spec.schema import schema
+from continuity_spec.load.schema import schema
 
 
 def continuity(path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -14,7 +14,7 @@ from continuity_conformance.release import newest
 from continuity_conformance.settings import Settings
 from continuity_conformance.verdicts import Evidence, Result, RunVerdict, Verdict, undecided
 from continuity_spec import Level, Requirement
-from continuity_spec.schema import schema
+from continuity_spec.load.schema import schema
 
 RELEASE = newest()
 EXCHANGE = {

@@ -14,7 +14,7 @@ from continuity_conformance.fuzz.budget import DEFAULT_EXAMPLES, DEFAULT_SEED
 from continuity_conformance.report.visible import one_line, visible
 from continuity_conformance.verdicts import Evidence, Result, RunVerdict, Verdict, counts
 from continuity_spec import Document, Level
-from continuity_spec.schema import violations
+from continuity_spec.load.schema import violations
 
 _Data = Mapping[str, Any]
 

@@ -87,7 +87,7 @@ def read_text(path: Path, file: str) -> str:
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise UnreadableFileError(
-            file, f"cannot be read ({reason.lower()})", "Check the name and the rights."
+            file, f"cannot be read ({reason.lower()})", "Check the path and the permissions."
         ) from error
     except UnicodeDecodeError as error:
         raise UnreadableFileError(file, f"byte {error.start} is not UTF-8", "Save the file as UTF-8.") from error
@@ -149,7 +149,7 @@ class _Builder:
         for event in iter(self._next, None):
             key = self._key(event)
             if key in data:
-                raise self._error(event, f'the key "{key}" is said twice', "Keep one of the two.")
+                raise self._error(event, f'duplicate key "{key}"', "Keep one of the two.")
             keys[key] = self._place(event)
             data[key], inner[key] = self._value(next(self._events), depth + 1)
         return data, Node(self._place(start), inner, keys)
@@ -162,12 +162,12 @@ class _Builder:
     def _key(self, event: yaml.Event) -> str:
         if isinstance(event, yaml.ScalarEvent):
             return str(event.value)
-        raise self._error(event, "a key is not a plain word", 'Quote it if braces are meant: "${name}".')
+        raise self._error(event, "a key is not a string", 'If these braces are text, quote them: "${name}".')
 
     def _scalar(self, event: yaml.ScalarEvent) -> object:
         kind = _kind(event)
         if kind not in _CONSTRUCTORS:
-            raise self._error(event, f'the tag "{event.tag}" is not known', "Write plain values without tags.")
+            raise self._error(event, f'the tag "{event.tag}" is not allowed', "Write the value without a tag.")
         try:
             return _CONSTRUCTORS[kind](event.value)
         except ValueError as error:  # Python limits the digits of a number
