@@ -133,13 +133,13 @@ class _EntryReader:
     def _vectors(self, name: str, path: tuple[str | int, ...]) -> list[_Data]:
         """Read a file of test vectors, beside the folder of the requirements or inside it."""
         folders = (self._path.parent.parent, self._path.parent)
-        found = next((folder / name for folder in folders if (folder / name).is_file()), None)
-        if found is None:
+        file = next((folder / name for folder in folders if (folder / name).is_file()), None)
+        if file is None:
             where = str(self._document.place((*path, "examples")))
             raise UnreadableFileError(
                 where, f"there is no file {name}", "Put it next to the folder of the requirements."
             )
-        return _vectors(read_text(found, name), name)
+        return _vectors(read_text(file, name), name)
 
 
 def _vectors(text: str, name: str) -> list[_Data]:

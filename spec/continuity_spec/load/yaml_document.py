@@ -155,7 +155,7 @@ class _Builder:
         return data, Node(self._place(start), inner, keys)
 
     def _next(self) -> yaml.Event | None:
-        """Give the next event of a list or mapping; None at its end."""
+        """Return the next event of a list or mapping; None at its end."""
         event = next(self._events)
         return None if isinstance(event, yaml.CollectionEndEvent) else event
 

@@ -7,7 +7,7 @@ not how it is drawn: it knows neither columns nor line characters.
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
 
@@ -74,14 +74,12 @@ def elements_of_always(always: Always) -> list[Element]:
         "" if always.streamed is None else f", stream {always.streamed}".lower()
     )
     reaches = not TURNS.isdisjoint(always.after)
-    there = Arrow("", "anybody", Lane.CLIENT, Lane.SERVER, (f"every {asked}",))
-    back = Arrow("", "anybody", Lane.SERVER, Lane.CLIENT, answer_phrases({"status": always.answered, **always.expect}))
-    return [
-        there,
-        *(_to_model(there, model_view_phrases(always.expect)) if reaches else ()),
-        *(_from_model(back) if reaches else ()),
-        back,
-    ]
+    request = Arrow("", "anybody", Lane.CLIENT, Lane.SERVER, (f"every {asked}",))
+    expected = answer_phrases({"status": always.answered, **always.expect})
+    answer = Arrow("", "anybody", Lane.SERVER, Lane.CLIENT, expected)
+    if not reaches:
+        return [request, answer]
+    return [request, _to_model(request, model_view_phrases(always.expect)), _from_model(answer), answer]
 
 
 def _halves(step: Step, number: str, *, unwritable: bool) -> tuple[list[Element], list[Element]]:
@@ -89,7 +87,7 @@ def _halves(step: Step, number: str, *, unwritable: bool) -> tuple[list[Element]
     if step.together:
         parts = [_halves(part, f"{number}.{k}", unwritable=unwritable) for k, part in enumerate(step.together, 1)]
         all_at_once = Divider(number, ("together, all at once:",))
-        return [all_at_once, *chain(*(there for there, _ in parts))], list(chain(*(back for _, back in parts)))
+        return [all_at_once, *chain(*(before for before, _ in parts))], list(chain(*(after for _, after in parts)))
     if step.verb not in REQUESTS:
         return [Divider(number, control_phrases(step))], []
     return _exchange(step, number, reaches=_reaches_model(step, unwritable=unwritable))
@@ -103,14 +101,14 @@ def _reaches_model(step: Step, *, unwritable: bool) -> bool:
 def _exchange(step: Step, number: str, *, reaches: bool) -> tuple[list[Element], list[Element]]:
     principal = str(step.params.get("as", "alice"))
     refused = not reaches and refuses(step.expect)
-    there = Arrow(number, principal, Lane.CLIENT, Lane.SERVER, request_phrases(step), stops=refused)
-    back = Arrow(number, principal, Lane.SERVER, Lane.CLIENT, answer_phrases(step.expect))
+    request = Arrow(number, principal, Lane.CLIENT, Lane.SERVER, request_phrases(step), stops=refused)
+    answer = Arrow(number, principal, Lane.SERVER, Lane.CLIENT, answer_phrases(step.expect))
     if not reaches:
-        return [there], [back]
+        return [request], [answer]
     model = step.params.get("model")
-    call = _to_model(there, model_view_phrases(step.expect), fails=model in _FAILURES)
-    answer = _from_model(back, model_action_phrases(model))
-    return [there, *call, *_meanwhile(step, number)], [*answer, back]
+    call = _to_model(request, model_view_phrases(step.expect), fails=model in _FAILURES)
+    reply = _from_model(answer, model_action_phrases(model))
+    return [request, call, *_meanwhile(step, number)], [reply, answer]
 
 
 def _meanwhile(step: Step, number: str) -> Iterator[Element]:
@@ -123,9 +121,9 @@ def _meanwhile(step: Step, number: str) -> Iterator[Element]:
         yield from chain(*_halves(inner, f"{number}.{k}", unwritable=False))
 
 
-def _to_model(request: Arrow, text: Phrases, *, fails: bool = False) -> Sequence[Element]:
-    return (Arrow(request.number, request.principal, Lane.SERVER, Lane.MODEL, text, stops=fails),)
+def _to_model(request: Arrow, text: Phrases, *, fails: bool = False) -> Arrow:
+    return Arrow(request.number, request.principal, Lane.SERVER, Lane.MODEL, text, stops=fails)
 
 
-def _from_model(answer: Arrow, text: Phrases = ()) -> Sequence[Element]:
-    return (Arrow(answer.number, answer.principal, Lane.MODEL, Lane.SERVER, text),)
+def _from_model(answer: Arrow, text: Phrases = ()) -> Arrow:
+    return Arrow(answer.number, answer.principal, Lane.MODEL, Lane.SERVER, text)

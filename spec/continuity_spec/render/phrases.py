@@ -46,12 +46,11 @@ def request_phrases(step: Step) -> Phrases:
     params = {name: value for name, value in step.params.items() if name not in _SHOWN_ELSEWHERE}
     if step.verb == "request":
         return (_joined([f"{params.pop('method')} {params.pop('path')}", *_pairs(params)]),)
+    if step.verb not in TURNS:
+        return (f"{step.verb} {_joined(_pairs(params))}",)
     copies = f"{step.at_once} x " if step.at_once > 1 else ""
-    beginning = (
-        f"{copies}{step.verb}{_message(step)}" if step.verb in TURNS else f"{step.verb} {_joined(_pairs(params))}"
-    )
-    own = _pairs(params) if step.verb in TURNS else []
-    return (_joined([beginning, *own]), *_messages(step.params.get("messages")))
+    turn = f"{copies}{step.verb}{_message(step)}"
+    return (_joined([turn, *_pairs(params)]), *_messages(step.params.get("messages")))
 
 
 def _message(step: Step) -> str:
