@@ -15,7 +15,7 @@ from continuity_conformance.core.budget import Budget
 from continuity_conformance.core.verdicts import Verdict
 from continuity_conformance.run.session import Run
 from continuity_plugins.reference import reference_profile
-from continuity_spec import load
+from continuity_spec import load_spec
 
 Case = tuple[str, str, int]
 """A requirement, a defect that it names, and a seed."""
@@ -24,12 +24,12 @@ Case = tuple[str, str, int]
 def found(case: Case) -> bool:
     requirement, defect, seed = case
     profile = reference_profile((f"--defect={defect}",))
-    with Run("reference", profile, [load().requirement(requirement)], Budget(seed=seed)) as run:
+    with Run("reference", profile, [load_spec().requirement(requirement)], Budget(seed=seed)) as run:
         return run.result(requirement).verdict is Verdict.FAIL
 
 
 def cases(seeds: Sequence[int], wanted: Sequence[str]) -> list[Case]:
-    contract = [each for each in load().requirements if each.area == "CONTRACT"]
+    contract = [each for each in load_spec().requirements if each.area == "CONTRACT"]
     named = [(each.id, defect) for each in contract for defect in each.refuted_by if not wanted or defect in wanted]
     return [(requirement, defect, seed) for (requirement, defect), seed in product(named, seeds)]
 

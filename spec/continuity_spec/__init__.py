@@ -1,6 +1,16 @@
-"""The contract: requirements, the OpenAPI document, test vectors, and the loader that checks them.
+"""The spec of session continuity: requirements, releases, the OpenAPI document, test vectors, and the code that reads them.
 
-It knows nobody: neither the kit that runs the scenarios nor a server that keeps them.
+It imports neither the conformance kit, which plays the scenarios, nor the server, which implements the requirements.
+
+    load_spec()                        all requirements and releases, checked
+    errors, model                      the types of a loaded spec, and what can be wrong with its files
+    expectations, variables, needs     what a scenario says, read without playing it
+    derivation                         the id that a server derives from the messages of a request
+    flow_yaml                          data as one line of YAML
+    openapi                            openapi.yaml, and whether an answer is what it documents
+    load                               files to types: YAML, JSON Schema, requirements
+    lint                               requirements that are valid, but check less than they seem to
+    render                             requirements as text for a terminal
 """
 
 from continuity_spec.errors import (
@@ -13,9 +23,9 @@ from continuity_spec.errors import (
     UnknownScenario,
     UnreadableFileError,
 )
-from continuity_spec.loader import load, load_checked, load_requirements
+from continuity_spec.load.loader import load_checked, load_requirements, load_spec
+from continuity_spec.load.yaml_document import Document, read_yaml
 from continuity_spec.model import Always, Level, Place, Release, Requirement, Scenario, Spec, Step
-from continuity_spec.yaml_source import Document, read_yaml
 
 __all__ = [
     "Always",
@@ -35,8 +45,8 @@ __all__ = [
     "UnknownRequirement",
     "UnknownScenario",
     "UnreadableFileError",
-    "load",
     "load_checked",
     "load_requirements",
+    "load_spec",
     "read_yaml",
 ]

@@ -1,10 +1,10 @@
-r"""The derived id: what a conversation is called where its client names no session (DERIVE-04 to -09, -12).
+r"""Derive the session id of a chat request that names no session (DERIVE-04 to -09, -12).
 
     content-v1   `api-`  + 16 hex digits of SHA-256 over UTF-8(system prompt + "\n" + first user message)
     content-v2   `api2-` + 32 hex digits of SHA-256 over UTF-8([system prompt, first user message] as RFC 8785 JSON)
 
-Pure functions of the messages of a chat request. They know neither HTTP nor principals nor stored sessions, and
-refuse nothing: messages that a server must answer 400 are not their affair.
+Pure functions of the messages of a chat request. They know neither HTTP nor principals nor stored sessions, and do not
+validate: messages that a server must refuse with 400 are not detected here.
 """
 
 from __future__ import annotations
@@ -21,44 +21,44 @@ _TEXT_PARTS = frozenset({"text", "input_text"})
 
 
 class UnknownDerivationError(ValueError):
-    """A derivation that makes no id from content, or that nobody has defined."""
+    """No derivation of this name derives an id from content."""
 
     def __init__(self, version: str) -> None:
         super().__init__(f'derivation "{version}" derives no id; use one of: {", ".join(_DERIVATIONS)}')
 
 
 class NoUserMessageError(ValueError):
-    """Messages that cannot be salted, because the salt has its place in the first user message."""
+    """Messages without a user message cannot be salted."""
 
     def __init__(self) -> None:
         super().__init__("messages without a user message cannot be salted; add a message with the role user")
 
 
 def derive(version: str, messages: Sequence[Message]) -> str:
-    """Give the id of the session that these messages open, by `content-v1` or `content-v2`."""
+    """Derive the id of the session that these messages start, by `content-v1` or `content-v2`."""
     if version not in _DERIVATIONS:
         raise UnknownDerivationError(version)
     return _DERIVATIONS[version](*opening(messages))
 
 
 def opening(messages: Sequence[Message]) -> tuple[str, str]:
-    """Find the system prompt and the first user message: all that a derived id depends on.
+    """Find the system prompt and the first user message. A derived id depends on nothing else.
 
-    Without a user message the second is empty, and every system message counts, as none comes later than it.
+    Without a user message the second text is empty, and all system messages count.
     """
     before = list(itertools.takewhile(lambda message: message.get("role") != "user", messages))
     first_user = messages[len(before)].get("content") if len(before) < len(messages) else ""
-    # DERIVE-08: several are joined in order, and `developer` counts as one of them.
+    # DERIVE-08: several system messages are joined in order, and `developer` messages are among them.
     prompts = [_text(message.get("content")) for message in before if message.get("role") in _SYSTEM_ROLES]
     return "\n".join(prompts), _text(first_user)
 
 
 def salted(messages: Sequence[Message], salt: str) -> list[Message]:
-    """Put the salt into the first text of the first user message, so that the id is a new one.
+    """Insert the salt into the first text of the first user message, so that the derived id is new.
 
-    It stands before the first letter or digit: what a vector says about the two ends of a text (blanks, byte order
-    marks, quotes) and about a letter with its accent is still said. Where there is neither letter nor digit it
-    stands at the end, and where there is no text it becomes one.
+    The salt goes before the first letter or digit. The message then still tests what its vector is about: spaces, byte
+    order marks or quotes at either end, or a letter with a combining accent. If there is no letter or digit, the salt
+    goes to the end of the text; if there is no text, the salt becomes the text.
     """
     index = next((i for i, message in enumerate(messages) if message.get("role") == "user"), None)
     if index is None:
@@ -96,8 +96,8 @@ def _salted_content(content: object, salt: str) -> object:
 
 
 def _salted_text(text: str, salt: str) -> str:
-    place = next((i for i, character in enumerate(text) if character.isalnum()), len(text))
-    return text[:place] + salt + text[place:]
+    at = next((i for i, character in enumerate(text) if character.isalnum()), len(text))
+    return text[:at] + salt + text[at:]
 
 
 def _content_v1(system: str, first_user: str) -> str:
@@ -105,8 +105,8 @@ def _content_v1(system: str, first_user: str) -> str:
 
 
 def _content_v2(system: str, first_user: str) -> str:
-    # For an array of two strings this is RFC 8785 to the byte: no numbers, no keys to sort, and section 3.2.2.2 asks
-    # for the escapes that Python writes when it is not told to keep to ASCII.
+    # For a list of two strings this is exactly RFC 8785: there are no numbers and no keys to sort, and section 3.2.2.2
+    # demands the escapes that json.dumps writes with ensure_ascii=False.
     canonical = json.dumps([system, first_user], ensure_ascii=False, separators=(",", ":"))
     return "api2-" + _sha256(canonical)[:32]
 

@@ -1,28 +1,25 @@
-"""What can be wrong with a spec file, as types.
+"""What can be wrong with a spec file, one type for each kind.
 
     SpecError
-    ├── UnreadableFileError        the file is not there, or is not text
-    ├── NotYamlError               the text is no YAML, or says a key twice
-    ├── NotJsonError               a vectors file is no JSON
-    ├── SchemaViolationError       the data do not have the form that the JSON Schema gives
-    ├── InconsistentSpecError      files that are right each contradict each other
-    ├── UnknownRequirement         an id that no requirement has
-    └── UnknownScenario            a name that no scenario of a requirement has
+    ├── UnreadableFileError        the file does not exist, or is not UTF-8 text
+    ├── NotYamlError               the text is not YAML, or uses YAML that is not allowed here
+    ├── NotJsonError               a file of test vectors is not JSON
+    ├── SchemaViolationError       the data break their JSON Schema
+    ├── InconsistentSpecError      each file is valid, but they contradict each other
+    ├── UnknownRequirement         no requirement has this id
+    └── UnknownScenario            the requirement has no scenario of this name
 
-Every message has three parts: where, what was wrong, what to do now. This module knows no file format.
+Every message has three parts: where, what is wrong, what to do now. This module knows no file format.
 """
 
 from __future__ import annotations
 
 import difflib
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from collections.abc import Iterable
 
 
 class SpecError(Exception):
-    """A spec file, a profile or a requirement's name is wrong."""
+    """A spec file, a profile, a baseline, or the name of a requirement or scenario is wrong."""
 
     def __init__(self, where: str, what: str, remedy: str) -> None:
         super().__init__(where, what, remedy)
@@ -54,11 +51,11 @@ class InconsistentSpecError(SpecError):
     pass
 
 
-class UnknownRequirement(SpecError):  # noqa: N818 - it says what it is, and callers catch it by that name
+class UnknownRequirement(SpecError):  # noqa: N818 - the name says what is wrong, and callers catch it by this name
     pass
 
 
-class UnknownScenario(SpecError):  # noqa: N818 - likewise
+class UnknownScenario(SpecError):  # noqa: N818 - as above
     pass
 
 
@@ -70,9 +67,9 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:
-    """Write the third part of a message about a word that is not known."""
+    """Write the third part of a message about an unknown word: the nearest known word, or all of them."""
     words = list(known)
     meant = nearest(word, words)
     if meant is not None:
         return f'Did you mean "{meant}"?'
-    return f"Known here: {', '.join(words)}." if words else "Nothing may stand here."
+    return f"Choose one of: {', '.join(words)}." if words else "Nothing is allowed here."

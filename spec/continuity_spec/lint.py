@@ -1,23 +1,24 @@
-"""What the schema cannot see: entries that can be read, and yet check less than they seem to, or nothing.
+"""Find requirements that match their schema, but check less than they seem to, or nothing.
 
-One function a rule. It knows the vocabulary, and neither the names of Python checks nor those of defects.
+There is one function for each rule. The rules know the vocabulary; they know neither the Python checks nor the defects.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
+from continuity_spec.errors import SpecError
 from continuity_spec.expectations import groups, may_refuse, must_accept
-from continuity_spec.names import uses
-from continuity_spec.steps import calls_client, inferred_needs
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from continuity_spec.model import Place, Requirement, Scenario, Step
+from continuity_spec.load.loader import load_requirements
+from continuity_spec.load.schema import violations
+from continuity_spec.load.yaml_document import read_yaml
+from continuity_spec.model import Place, Requirement, Scenario, Step
+from continuity_spec.needs import calls_client, inferred_needs
+from continuity_spec.variables import uses
 
 _VIEWS = ("sees", "recalls")
 _MODIFIERS = {"sees": ("maybe", "each"), "recalls": ("each", "verbatim", "summarised")}
@@ -26,7 +27,7 @@ _DISCOURAGED = re.compile(r"\b(should|test(s|ed)? that)\b", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One place where an entry breaks a rule of the house."""
+    """A requirement breaks a rule of lint at this place."""
 
     code: str
     place: Place
@@ -38,20 +39,34 @@ class Problem:
         return f"{self.place}: {self.entry}: {self.what}. {self.remedy} [{self.code}]"
 
 
-_Finding = tuple["Place", str, str]
+_Complaint = tuple[Place, str, str]
 """Where, what is wrong, what to do now."""
 
 
+def lint_files(paths: Iterable[Path]) -> list[str]:
+    """List everything that is wrong with these files of requirements: violations of the schema, then problems of lint."""
+    readable: list[Requirement] = []
+    messages: list[str] = []
+    for path in paths:
+        try:
+            broken = violations(read_yaml(path), "requirements")
+            readable += [] if broken else load_requirements(path)
+        except SpecError as error:
+            broken = [error]
+        messages += map(str, broken)
+    return [*messages, *map(str, lint_requirements(readable))]
+
+
 def lint_requirements(requirements: Sequence[Requirement]) -> list[Problem]:
-    """Apply every rule to every requirement, and to all of them together."""
-    found = [
+    """Apply every rule to every requirement, and compare the requirements with each other."""
+    problems = [
         Problem(code, place, requirement.id, what, remedy)
         for requirement in requirements
         for code, rule in RULES.items()
         for place, what, remedy in rule(requirement)
     ]
-    found.extend(_repeated_texts(requirements))
-    return sorted(found, key=lambda problem: (problem.place.file, problem.place.line, problem.place.column))
+    problems.extend(_repeated_texts(requirements))
+    return sorted(problems, key=lambda problem: (problem.place.file, problem.place.line, problem.place.column))
 
 
 def _repeated_texts(requirements: Iterable[Requirement]) -> Iterator[Problem]:
@@ -59,10 +74,9 @@ def _repeated_texts(requirements: Iterable[Requirement]) -> Iterator[Problem]:
     for requirement in requirements:
         earlier = first.setdefault(requirement.text.casefold(), requirement)
         if earlier is not requirement:
-            what = f"the text is that of {earlier.id}"
-            yield Problem(
-                "repeated-text", requirement.place, requirement.id, what, "Say what this one asks beyond that."
-            )
+            what = f"the text is the same as that of {earlier.id}"
+            remedy = "Say what this requirement demands beyond that one."
+            yield Problem("repeated-text", requirement.place, requirement.id, what, remedy)
 
 
 def _steps(requirement: Requirement) -> Iterator[tuple[Scenario, Step]]:
@@ -72,7 +86,7 @@ def _steps(requirement: Requirement) -> Iterator[tuple[Scenario, Step]]:
 
 
 def _labels(step: Step, *words: str) -> Iterator[str]:
-    """Go through what the step expects under these words, without "maybe" and the like."""
+    """Yield the labels that the step expects under these words, without modifiers such as "maybe"."""
     for group in groups(step.expect):
         for word in words:
             listed = group.get(word, ())
@@ -81,6 +95,7 @@ def _labels(step: Step, *words: str) -> Iterator[str]:
 
 
 def _said(scenario: Scenario) -> set[str]:
+    """Collect the labels of all messages that the scenario sends or puts into an old database."""
     said: set[str] = set()
     for step in scenario.walk():
         history = step.params.get("history", ())
@@ -92,8 +107,8 @@ def _said(scenario: Scenario) -> set[str]:
     return said
 
 
-def unsaid_label(requirement: Requirement) -> Iterator[_Finding]:
-    """Find a label in sees, recalls, forgets, ran, hides or system that nobody says in the scenario."""
+def unsaid_label(requirement: Requirement) -> Iterator[_Complaint]:
+    """Find a label in sees, recalls, forgets, ran, hides or system that no step of the scenario says."""
     for scenario, step in _steps(requirement):
         said = _said(scenario)
         prompts = {
@@ -106,111 +121,130 @@ def unsaid_label(requirement: Requirement) -> Iterator[_Finding]:
         wrong += [label for label in _labels(step, "hides") if label not in said and not label.startswith("$")]
         wrong += [label for label in _labels(step, "system") if label not in prompts]
         for label in dict.fromkeys(wrong):
-            yield step.place, f'"{label}" is expected, and nobody says it', "Correct the label, or say it."
+            yield (
+                step.place,
+                f'"{label}" is expected, but no step says it',
+                "Correct the label, or add a step that says it.",
+            )
 
 
-def view_without_end(requirement: Requirement) -> Iterator[_Finding]:
-    """Find `sees` or `recalls` that do not end with what is being said."""
+def view_without_end(requirement: Requirement) -> Iterator[_Complaint]:
+    """Find `sees` or `recalls` that do not end with the message of their own step."""
     for _, step in _steps(requirement):
-        being_said = step.params.get("say", step.params.get("returns"))
+        message = step.params.get("say", step.params.get("returns"))
         for group in groups(step.expect):
             for word in _VIEWS:
                 view = group.get(word)
-                if isinstance(view, list) and view[-1] != being_said:
-                    what = f'"{word}" ends with "{view[-1]}", and "{being_said or "nothing"}" is being said'
-                    yield step.place, what, "The current message is the last that the model sees."
+                if isinstance(view, list) and view[-1] != message:
+                    what = f'"{word}" ends with "{view[-1]}", but this step says "{message or "nothing"}"'
+                    yield step.place, what, "End with the message of this step: the model sees it last."
 
 
-def modifier_out_of_place(requirement: Requirement) -> Iterator[_Finding]:
-    """Find a word before a label that says nothing there: `sees` is verbatim, and `recalls` has no `maybe`."""
+def modifier_out_of_place(requirement: Requirement) -> Iterator[_Complaint]:
+    """Find a modifier that has no meaning there: `sees` is always verbatim, and `recalls` has no `maybe`."""
     for _, step in _steps(requirement):
         for group in groups(step.expect):
-            for word, meant in _MODIFIERS.items():
+            for word, allowed in _MODIFIERS.items():
                 view = group.get(word)
                 for label in view if isinstance(view, list) else ():
                     modifier = re.match(r"(maybe|each|verbatim|summarised) ", str(label))
-                    if modifier and modifier[1] not in meant:
-                        what = f'"{modifier[1]}" means nothing in "{word}"'
-                        yield step.place, what, f"Use one of {', '.join(meant)}."
+                    if modifier and modifier[1] not in allowed:
+                        what = f'"{modifier[1]}" has no meaning in "{word}"'
+                        yield step.place, what, f"Use one of {', '.join(allowed)}."
 
 
-def sees_after_compression(requirement: Requirement) -> Iterator[_Finding]:
-    """Find `sees` in or after a turn that compresses: what is left verbatim is the server's affair."""
+def sees_after_compression(requirement: Requirement) -> Iterator[_Complaint]:
+    """Find `sees` in or after a turn that compresses: the server decides what stays verbatim."""
     for scenario in requirement.scenarios:
         compressed = False
         for step in scenario.walk():
             compressed = compressed or step.control in {"compress", "control:compress"}
             if compressed and any("sees" in group for group in groups(step.expect)):
-                yield step.place, '"sees" stands after a compression', 'Use "recalls", and "summary: true".'
+                yield step.place, '"sees" is used after a compression', 'Use "recalls" and "summary: true".'
 
 
-def refusal_without_twin(requirement: Requirement) -> Iterator[_Finding]:
-    """Find a refused request with no accepted one of the same kind: the difference of the two is the reason."""
+def refusal_without_twin(requirement: Requirement) -> Iterator[_Complaint]:
+    """Find a refused request without an accepted one of the same kind: their difference is the reason of the refusal."""
     for scenario in requirement.scenarios:
         accepted = {step.verb for step in scenario.walk() if must_accept(step.expect)}
         for step in scenario.walk():
             if may_refuse(step.expect) and step.verb not in accepted:
-                what = f'the refused "{step.verb}" has no accepted twin in its scenario'
-                yield step.place, what, f'Add a "{step.verb}" that differs only in the reason, and is accepted.'
+                what = f'a "{step.verb}" is refused, and the scenario has no "{step.verb}" that is accepted'
+                yield (
+                    step.place,
+                    what,
+                    f'Add a "{step.verb}" that is accepted and differs only in the reason of the refusal.',
+                )
 
 
-def name_of_two_kinds(requirement: Requirement) -> Iterator[_Finding]:
-    """Find a `$name` that stands for two kinds of things."""
+def name_of_two_kinds(requirement: Requirement) -> Iterator[_Complaint]:
+    """Find a variable that holds two kinds of values."""
     for scenario in requirement.scenarios:
         kinds: dict[str, str] = {}
-        for name, kind, step in uses(scenario):
-            if kinds.setdefault(name, kind) != kind:
-                yield step.place, f"{name} is a {kinds[name]} before, and a {kind} here", "Give the two two names."
+        for variable, kind, step in uses(scenario):
+            if kinds.setdefault(variable, kind) != kind:
+                what = f"{variable} is a {kinds[variable]} before, and a {kind} here"
+                yield step.place, what, "Use two variables."
 
 
-def expects_nothing(requirement: Requirement) -> Iterator[_Finding]:
-    """Find a scenario without one expectation: every server that answers passes it."""
+def expects_nothing(requirement: Requirement) -> Iterator[_Complaint]:
+    """Find a scenario without any expectation: every server that answers passes it."""
     for scenario in requirement.scenarios:
         if not any(step.expect for step in scenario.walk()):
-            yield scenario.steps[0].place, "the scenario expects nothing", "Say what is seen where it holds."
+            yield scenario.steps[0].place, "the scenario expects nothing", "Add what a conformant server answers."
 
 
-def returns_without_call(requirement: Requirement) -> Iterator[_Finding]:
+def returns_without_call(requirement: Requirement) -> Iterator[_Complaint]:
     """Find `returns` that names a turn in which the model called no tool of the client."""
     for scenario in requirement.scenarios:
         called = {step.params.get("say") for step in scenario.walk() if calls_client(step.params.get("model"))}
         for step in scenario.walk():
             if "returns" in step.params and step.params["returns"] not in called:
-                what = f'"returns: {step.params["returns"]}" names no turn in which the model calls the client'
-                yield step.place, what, 'Name the turn in which the model "calls client".'
+                what = (
+                    f'"returns: {step.params["returns"]}" names no turn in which the model calls a tool of the client'
+                )
+                yield step.place, what, 'Name a turn that has "model: calls client".'
 
 
-def needless_need(requirement: Requirement) -> Iterator[_Finding]:
-    """Find `needs` that every scenario shows by its steps."""
-    shown = [inferred_needs(scenario.steps) for scenario in requirement.scenarios]
+def needless_need(requirement: Requirement) -> Iterator[_Complaint]:
+    """Find `needs` that are inferred from the steps of every scenario anyway."""
+    inferred = [inferred_needs(scenario.steps) for scenario in requirement.scenarios]
     for need in sorted(requirement.needs):
-        if shown and all(need in needs for needs in shown):
-            yield requirement.place, f'"needs: [{need}]" is shown by the steps', "Take it away."
+        if inferred and all(need in needs for needs in inferred):
+            yield requirement.place, f'"needs: [{need}]" is inferred from the steps', "Remove it."
 
 
-def discouraged_words(requirement: Requirement) -> Iterator[_Finding]:
-    """Find a text or the name of a scenario with "should" or "test that": it states no fact."""
+def discouraged_words(requirement: Requirement) -> Iterator[_Complaint]:
+    """Find a text or a scenario name with "should" or "test that": it does not state a fact."""
     for text in (requirement.text, *(scenario.name for scenario in requirement.scenarios)):
         for match in _DISCOURAGED.finditer(text):
-            yield requirement.place, f'the English says "{match[0]}"', "State what is true of a conformant server."
+            yield requirement.place, f'the text says "{match[0]}"', "State what is true of a conformant server."
 
 
-def repeated_scenario_name(requirement: Requirement) -> Iterator[_Finding]:
-    """Find two scenarios of one entry with one name."""
+def repeated_scenario_name(requirement: Requirement) -> Iterator[_Complaint]:
+    """Find scenarios of one requirement with the same name."""
     names = Counter(scenario.name.casefold() for scenario in requirement.scenarios)
     for name, count in names.items():
         if count > 1:
-            yield requirement.place, f'{count} scenarios are called "{name}"', "Name what tells them apart."
+            yield (
+                requirement.place,
+                f'{count} scenarios are called "{name}"',
+                "Give each a name that says how it differs.",
+            )
 
 
-def short_defect_name(requirement: Requirement) -> Iterator[_Finding]:
-    """Find a defect whose name is one word: it does not say what is broken, and will be taken twice."""
+def short_defect_name(requirement: Requirement) -> Iterator[_Complaint]:
+    """Find a defect whose name is one word: it does not say what is broken, and is easily used twice."""
     for defect in requirement.refuted_by:
         if "-" not in defect:
-            yield requirement.place, f'the defect "{defect}" does not say what is broken', "Use two words or more."
+            yield (
+                requirement.place,
+                f'the name of the defect "{defect}" does not say what is broken',
+                "Use two words or more.",
+            )
 
 
-RULES: dict[str, Callable[[Requirement], Iterable[_Finding]]] = {
+RULES: dict[str, Callable[[Requirement], Iterable[_Complaint]]] = {
     rule.__name__.replace("_", "-"): rule
     for rule in (
         unsaid_label,

@@ -1,6 +1,6 @@
-"""The types that a loaded spec consists of: requirements, scenarios, steps, releases.
+"""The types of a loaded spec: requirements, scenarios, steps, releases.
 
-They are what is written in the YAML files, checked and at hand. They know neither files nor HTTP, and do nothing.
+They hold what the YAML files say, after it was checked, and answer questions about it. They read no files and send no requests.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from continuity_spec.errors import UnknownRequirement, suggestion
 from continuity_spec.expectations import refuses
 
 TURNS = frozenset({"chat", "respond"})
-"""The verbs that are a turn."""
+"""The verbs that send a turn."""
 REQUESTS = TURNS | {"get", "delete", "request"}
 """The verbs that send one HTTP request and get one answer."""
 
-_NAME = re.compile(r"\$[a-z][a-z0-9-]*")
+_VARIABLE = re.compile(r"\$[a-z][a-z0-9-]*")
 _DISTURBING = frozenset({"restart", "kill", "break_store", "legacy", "evict-by-pressure"})
 _CONTROL_VERBS = frozenset({"restart", "kill", "break_store", "legacy"})
 
 
 class Level(enum.StrEnum):
-    """How much a requirement binds (RFC 2119, RFC 8174)."""
+    """The keyword of a requirement, as RFC 2119 and RFC 8174 define it."""
 
     MUST = "MUST"
     MUST_NOT = "MUST NOT"
@@ -35,17 +35,18 @@ class Level(enum.StrEnum):
 
     @property
     def binding(self) -> bool:
+        """True for MUST and MUST NOT."""
         return self in {Level.MUST, Level.MUST_NOT}
 
     @property
     def forbids(self) -> bool:
-        """Whether the text says what must not be so."""
+        """True if the text describes what must not happen."""
         return self in {Level.MUST_NOT, Level.SHOULD_NOT}
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where something is written. Lines and columns count from 1."""
+    """Where something is written in a file. Lines and columns count from 1."""
 
     file: str
     line: int
@@ -57,26 +58,30 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One thing that a scenario does, and what is expected of it."""
+    """One action of a scenario, and what is expected of its answer."""
 
     verb: str
     params: Mapping[str, object]
     expect: Mapping[str, object]
     at_once: int
+    """How many copies of the request are sent at the same time."""
     during: tuple[Step, ...]
+    """The steps that are played while the model holds back the answer of this turn."""
     together: tuple[Step, ...]
+    """The steps that are played at the same time; only for the verb `together`."""
     place: Place
     text: str
+    """The step on one line, without its expectations."""
 
     def walk(self) -> Iterator[Step]:
-        """Go through this step and all steps inside it, in written order."""
+        """Yield this step and all steps inside it, in the order of the file."""
         yield self
         for part in (*self.together, *self.during):
             yield from part.walk()
 
     @property
     def control(self) -> str | None:
-        """The control that this step itself needs (`compress` stands beside a turn)."""
+        """The control that this step needs, without the steps inside it. `compress` is a parameter of a turn."""
         if self.verb in _CONTROL_VERBS:
             return self.verb
         if self.verb == "evict":
@@ -88,85 +93,93 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """Steps that check a requirement, or one side of it. Independent of every other scenario."""
+    """Steps that check a requirement, or one aspect of it. It depends on no other scenario."""
 
     name: str
     steps: tuple[Step, ...]
     when: Mapping[str, tuple[str, ...]]
-    """The option values that it applies to: its entry's and its own."""
+    """The option values that it applies to: those of the requirement and its own."""
     needs: frozenset[str]
-    """What the target must offer: its entry's, its own, and what the steps show."""
+    """What the target must offer: declared by the requirement, by the scenario, or inferred from the steps."""
     examples: tuple[Mapping[str, object], ...]
+    """The scenario is played once for each of them."""
     vectors: str | None
+    """The file that the examples come from."""
     copies: int
+    """How many copies of the scenario are played at the same time."""
 
     def walk(self) -> Iterator[Step]:
-        """Go through all steps, those inside others too, in written order."""
+        """Yield all steps, also those inside others, in the order of the file."""
         for step in self.steps:
             yield from step.walk()
 
     @property
     def controls(self) -> frozenset[str]:
+        """The controls that its steps need."""
         return frozenset(step.control for step in self.walk() if step.control is not None)
 
     @property
     def disturbing(self) -> bool:
-        """Whether other scenarios on the same server would notice."""
+        """True if it would affect other scenarios that use the same server."""
         return not _DISTURBING.isdisjoint(self.controls)
 
     @property
     def principals(self) -> frozenset[str]:
+        """Who sends requests."""
         return frozenset(str(step.params.get("as", "alice")) for step in self.walk() if step.verb in REQUESTS)
 
     @property
     def uses_slugs(self) -> bool:
+        """True if a step continues a conversation by its slug."""
         return any("conversation" in step.params for step in self.walk() if step.verb == "respond")
 
     @property
-    def names_slugs(self) -> bool:
-        """Whether a slug is used whose very text the scenario chooses: one of an example, or a literal, and not to see it refused."""
+    def chooses_slug_text(self) -> bool:
+        """True if the exact text of a slug matters: it is written in the step or an example, and is not expected to be refused."""
         fields = {f"${field}" for example in self.examples for field in example}
-        return any(_chosen(step.params.get("conversation"), fields) for step in self.walk() if not refuses(step.expect))
+        return any(
+            _is_chosen(step.params.get("conversation"), fields) for step in self.walk() if not refuses(step.expect)
+        )
 
     @property
-    def goes_on_in_a_told_session(self) -> bool:
-        """Whether a session is sent that only the target could tell."""
+    def needs_a_session_id_of_the_target(self) -> bool:
+        """True if a request sends a session id that the target chose and revealed in an earlier answer."""
         sent: set[str] = set()
-        told: set[str] = set()
+        revealed: set[str] = set()
         for step in self.walk():
-            own = set(_texts(step.params.get("session"))) | set(_texts(step.params.get("params")))
-            if own & told:
+            own = set(_strings(step.params.get("session"))) | set(_strings(step.params.get("params")))
+            if own & revealed:
                 return True
             sent |= own
-            told |= set(_expected_sessions(step.expect)) - sent
+            revealed |= set(_expected_sessions(step.expect)) - sent
         return False
 
     @property
     def uses_model(self) -> bool:
-        """Whether the probe model must act, and not only look on."""
+        """True if the probe model must do more than record and answer."""
         return any("model" in step.params or step.during for step in self.walk())
 
 
-def _chosen(slug: object, fields: AbstractSet[str]) -> bool:
-    return isinstance(slug, str) and (slug in fields or _NAME.fullmatch(slug) is None)
+def _is_chosen(slug: object, fields: AbstractSet[str]) -> bool:
+    return isinstance(slug, str) and (slug in fields or _VARIABLE.fullmatch(slug) is None)
 
 
-def _texts(value: object) -> Iterator[str]:
-    """Find all texts in a value of any shape."""
+def _strings(value: object) -> Iterator[str]:
+    """Find all strings in a value of any shape."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
-        yield from _texts(tuple(value.values()))
+        yield from _strings(tuple(value.values()))
     elif isinstance(value, Sequence):
         for each in value:
-            yield from _texts(each)
+            yield from _strings(each)
 
 
 def _expected_sessions(expect: object) -> Iterator[str]:
-    """Find the sessions that an expectation names, also in its branches."""
+    """Find the session variables that expectations name, also inside their groups."""
     if isinstance(expect, Mapping):
         for word, value in expect.items():
-            yield from _texts(value) if word in {"session", "announces"} else _expected_sessions(value)
+            yield from _strings(value) if word in {"session", "announces"} else _expected_sessions(value)
     elif isinstance(expect, Sequence) and not isinstance(expect, str):
         for each in expect:
             yield from _expected_sessions(each)
@@ -174,17 +187,20 @@ def _expected_sessions(expect: object) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class Always:
-    """What holds on every matching answer of the whole run."""
+    """What must hold for every matching answer of a run."""
 
     after: frozenset[str]
+    """The verbs whose answers match."""
     answered: object
+    """The status of the answers that match."""
     streamed: bool | None
+    """True: only streamed answers match; False: only the others; None: both."""
     expect: Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """One entry of the spec. Exactly one of scenarios, always, check and manual says how it is checked."""
+    """One requirement of the spec. It has exactly one of scenarios, always, check and manual."""
 
     id: str
     area: str
@@ -197,15 +213,18 @@ class Requirement:
     scenarios: tuple[Scenario, ...]
     always: Always | None
     check: str | None
+    """The name of the Python check."""
     manual: str | None
+    """The question that a reviewer answers."""
     refuted_by: tuple[str, ...]
+    """The defects that must make its check fail."""
     place: Place
     pack: str = ""
-    """The pack that it comes from; empty for the spec's own."""
+    """The pack that it comes from; empty for a requirement of the bundled spec."""
 
     @property
     def how(self) -> str:
-        """One of scenario, always, check, manual."""
+        """How it is checked: scenario, always, check or manual."""
         if self.always is not None:
             return "always"
         if self.check is not None:
@@ -214,13 +233,13 @@ class Requirement:
 
     @property
     def length(self) -> int:
-        """How many steps are played: those of each scenario, for each of its examples."""
+        """How many steps are played, counting each scenario once for each of its examples."""
         return sum(len(scenario.steps) * max(1, len(scenario.examples)) for scenario in self.scenarios)
 
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """The frozen list of ids that make up a release of the spec."""
+    """A release of the spec: a fixed list of requirement ids."""
 
     name: str
     ids: tuple[str, ...]
@@ -228,7 +247,7 @@ class Release:
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """All requirements, in the order of their files, and the releases."""
+    """All requirements, in the order of the files, and the releases by name."""
 
     requirements: tuple[Requirement, ...]
     releases: Mapping[str, Release]

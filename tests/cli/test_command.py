@@ -15,7 +15,7 @@ from running import CONTINUITY
 from running import called as continuity
 
 from continuity_conformance.suite.release import newest
-from continuity_spec import load
+from continuity_spec import load_spec
 
 
 def process(*arguments: str, **options) -> subprocess.CompletedProcess[str]:
@@ -104,7 +104,7 @@ def test_spec_list_has_the_whole_release():
 
 
 def test_spec_list_is_readable_too():
-    assert continuity("spec", "list").stdout.startswith(load().requirements[0].id)
+    assert continuity("spec", "list").stdout.startswith(load_spec().requirements[0].id)
 
 
 def test_spec_show_takes_ids_in_any_case():
@@ -128,7 +128,7 @@ def test_spec_show_draws_all_scenarios_or_the_one_that_is_asked_for():
     every = continuity("spec", "show", "SLUG-03", "--all").stdout
     one = continuity("spec", "show", "SLUG-03", "--scenario", "again and again").stdout
 
-    assert every.count(" server ") == len(load().requirement("SLUG-03").scenarios)
+    assert every.count(" server ") == len(load_spec().requirement("SLUG-03").scenarios)
     assert '─ respond "white", conversation $slug ─' in one
 
 

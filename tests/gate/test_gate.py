@@ -15,7 +15,7 @@ from continuity_conformance.core.verdicts import Verdict
 from continuity_conformance.results.ledger import Ledger
 from continuity_conformance.suite.release import newest
 from continuity_conformance.terminal import summary
-from continuity_spec.schema import schema
+from continuity_spec.load.schema import schema
 
 TODAY = datetime.now(UTC).date()
 TOMORROW = TODAY + timedelta(days=1)
@@ -117,9 +117,13 @@ def test_an_entry_about_what_is_not_selected_says_nothing(continuity, url, tmp_p
         ("- {id: DERIVE-04, reason: r, until: 2027-02-30}", "known.yaml:1:37", "there is no day 2027-02-30"),
         ("- {id: DERIVE-04, reason: r, until: soon}", "known.yaml:1:37", "2027-01-31"),
         ("- {id: DERIVE-04, until: 2027-01-31}", "known.yaml:1:3", 'lacks "reason"'),
-        ("- {id: DERIVE-04, reason: ' ', until: 2027-01-31}", "known.yaml:1:27", "no value"),
+        ("- {id: DERIVE-04, reason: ' ', until: 2027-01-31}", "known.yaml:1:27", "not a valid value"),
         ("- {id: DERIVE-04, reason: r, untill: 2027-01-31}", "known.yaml:1:30", 'Did you mean "until"?'),
-        ("- {id: DERIVE-04, reason: r, until: 2027-01-31, issue: 'javascript:x'}", "known.yaml:1:56", "no value"),
+        (
+            "- {id: DERIVE-04, reason: r, until: 2027-01-31, issue: 'javascript:x'}",
+            "known.yaml:1:56",
+            "not a valid value",
+        ),
         (
             "- {id: DERIVE-04, reason: r, until: 2027-01-31}\n- {id: DERIVE-04, reason: r, until: 2027-01-31}",
             "known.yaml:2:3",

@@ -19,7 +19,7 @@ import pytest
 from running import CONTINUITY, processes_with
 
 from continuity_conformance.suite.release import newest
-from continuity_spec.schema import schema
+from continuity_spec.load.schema import schema
 
 Results = Callable[[], dict[str, Any]]
 RELEASE = len(newest().requirements)

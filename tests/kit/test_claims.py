@@ -9,17 +9,17 @@ from continuity_conformance.checks.registry import CONCLUDING
 from continuity_conformance.core.verdicts import Verdict
 from continuity_conformance.run.session import Run
 from continuity_plugins.reference import reference_profile
-from continuity_spec import load
-from continuity_spec.schema import schema
+from continuity_spec import load_spec
+from continuity_spec.load.schema import schema
 
 OPTIONS = schema("profile")["properties"]["options"]["properties"]
 OFFERS = schema("profile")["properties"]["offers"]["items"]["enum"]
-DISCOVER_02 = load().requirement("DISCOVER-02")
+DISCOVER_02 = load_spec().requirement("DISCOVER-02")
 
 
 def played(*others: str, defect: str = "", options: Mapping[str, str] | None = None):
     """The result of DISCOVER-02 in a run with these others."""
-    requirements = [*(load().requirement(other) for other in others), DISCOVER_02]
+    requirements = [*(load_spec().requirement(other) for other in others), DISCOVER_02]
     with Run(None, reference_profile((f"--defect={defect}",) if defect else (), options), requirements) as run:
         return run.result("DISCOVER-02")
 
@@ -38,8 +38,8 @@ def test_every_offer_is_proven_where_it_is_made_and_tried_where_not(offer):
 def test_claims_rest_on_requirements_that_there_are():
     provers = {prover for listed in PROVEN_BY.values() for prover in listed}
 
-    assert provers <= {requirement.id for requirement in load().requirements}
-    assert not any(load().requirement(prover).check in CONCLUDING for prover in provers)
+    assert provers <= {requirement.id for requirement in load_spec().requirements}
+    assert not any(load_spec().requirement(prover).check in CONCLUDING for prover in provers)
 
 
 def test_without_the_verdicts_that_it_rests_on_nothing_is_concluded():

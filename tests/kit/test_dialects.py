@@ -11,19 +11,19 @@ from continuity_conformance.probe.server import Probe
 from continuity_conformance.run.session import Run
 from continuity_conformance.target.profile import DEFAULT_OPTIONS, Profile
 from continuity_plugins.reference import reference_profile
-from continuity_spec import Scenario, load
+from continuity_spec import Scenario, load_spec
 
 NOTHING = {"tells": "nothing"}
 
 
 def play(profile: Profile, *ids: str) -> dict[str, Result]:
-    requirements = [each for each in load().requirements if each.id in ids]
+    requirements = [each for each in load_spec().requirements if each.id in ids]
     with Run(None, profile, requirements) as run:
         return {each.id: run.result(each.id) for each in requirements}
 
 
 def scenario(identity: str, name: str) -> Scenario:
-    return next(each for each in load().requirement(identity).scenarios if each.name == name)
+    return next(each for each in load_spec().requirement(identity).scenarios if each.name == name)
 
 
 @pytest.fixture(scope="module")
@@ -78,9 +78,9 @@ def test_defects_are_found_where_nothing_is_told(defect: str, requirement: str):
 
 
 def test_what_goes_on_in_a_told_session_is_known_by_its_names():
-    assert scenario("CONCUR-01", "by the id of a derived turn").goes_on_in_a_told_session
-    assert not scenario("CONCUR-01", "by header").goes_on_in_a_told_session
-    assert not scenario("DURABLE-01", "a chain of responses").goes_on_in_a_told_session
+    assert scenario("CONCUR-01", "by the id of a derived turn").needs_a_session_id_of_the_target
+    assert not scenario("CONCUR-01", "by header").needs_a_session_id_of_the_target
+    assert not scenario("DURABLE-01", "a chain of responses").needs_a_session_id_of_the_target
 
 
 def test_slugs_that_a_target_does_not_take_do_not_apply_and_the_claim_is_tried():
@@ -110,7 +110,7 @@ def test_a_slug_that_cannot_be_made_tests_nothing():
 )
 def test_slugs_whose_text_is_chosen_are_told_from_those_that_can_be_made(identity: str, name: str, *, expected: bool):
     """One that is to be refused needs not be made."""
-    assert scenario(identity, name).names_slugs is expected
+    assert scenario(identity, name).chooses_slug_text is expected
 
 
 def test_what_chooses_its_slugs_does_not_apply_where_they_are_made():

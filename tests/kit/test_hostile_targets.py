@@ -17,7 +17,7 @@ from continuity_conformance.core.verdicts import Verdict
 from continuity_conformance.run.session import Run, reach
 from continuity_conformance.target.control_context import HttpControl
 from continuity_conformance.target.profile import Limits, Process, Profile
-from continuity_spec import load
+from continuity_spec import load_spec
 
 HERE = Path(__file__).parent
 KEYS = {"alice": "key-of-alice-0123456789", "bob": "key-of-bob-0123456789"}
@@ -55,7 +55,7 @@ def running(name: str):
 
 
 def verdicts(url: str | None, profile: Profile) -> dict[str, Verdict]:
-    requirements = load().requirements
+    requirements = load_spec().requirements
     with Run(url, profile, requirements, LITTLE) as run:
         return {requirement.id: run.result(requirement.id).verdict for requirement in requirements}
 

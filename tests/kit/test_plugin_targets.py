@@ -22,8 +22,8 @@ from continuity_conformance.target import resolve as targets
 from continuity_conformance.target.control_context import ApiControl, how
 from continuity_conformance.target.profile import Filling, load_profile
 from continuity_plugins.reference import reference_profile
-from continuity_spec import SpecError, load
-from continuity_spec.contract import Contract
+from continuity_spec import SpecError, load_spec
+from continuity_spec.openapi.answers import AnswerValidator
 
 GROUP = discovery.GROUPS["target"]
 
@@ -155,7 +155,7 @@ def slug_03(control: plugin.Control) -> Result:
     given = replace(
         profile, process=replace(profile.process, start=start), token="", controls={"evict": control}, offers=None
     )
-    requirement = next(each for each in load().requirements if each.id == "SLUG-03")
+    requirement = next(each for each in load_spec().requirements if each.id == "SLUG-03")
     with Run(None, given, [requirement]) as run:
         return run.result("SLUG-03")
 
@@ -209,7 +209,7 @@ def durable(id_: str, how: str, control: plugin.Control) -> Result:
     profile = reference_profile()
     assert profile.process is not None
     given = replace(profile, process=replace(profile.process, stop_seconds=2.0), controls={how: control})
-    requirement = next(each for each in load().requirements if each.id == id_)
+    requirement = next(each for each in load_spec().requirements if each.id == id_)
     with Run(None, given, [requirement]) as run:
         return run.result(id_)
 
@@ -298,7 +298,7 @@ NAMES = {"parent_id": "parent", "created_at": "started_at"}
 
 
 def problems(session: object) -> list[str]:
-    told = Contract("X").problems("GET", "/v1/sessions/a", 200, "application/json", {}, session)
+    told = AnswerValidator("X").problems("GET", "/v1/sessions/a", 200, "application/json", {}, session)
     return [problem.partition(":")[0] for problem in told]
 
 
@@ -328,7 +328,7 @@ def test_an_answer_of_any_shape_may_have_no_session(body: object):
 def lineage(defect: str = "") -> Result:
     """COMPRESS-10 on a target that the profile says has names of its own, and that has the contract's."""
     profile = reference_profile((f"--defect={defect}",) if defect else ())
-    requirement = next(each for each in load().requirements if each.id == "COMPRESS-10")
+    requirement = next(each for each in load_spec().requirements if each.id == "COMPRESS-10")
     with Run(None, replace(profile, session_fields={"parent_id": "parent"}), [requirement]) as run:
         return run.result("COMPRESS-10")
 

@@ -17,12 +17,12 @@ from continuity_conformance.results.redaction import redactor_of
 from continuity_conformance.run.scheduler import Runner
 from continuity_conformance.run.session import Run
 from continuity_plugins.reference import reference_profile
-from continuity_spec import load
+from continuity_spec import load_spec
 
 
 def result_of(defect, entry, seed=1):
     profile = reference_profile((f"--defect={defect}",))
-    with Run("reference", profile, [load().requirement(entry)], Budget(seed=seed)) as run:
+    with Run("reference", profile, [load_spec().requirement(entry)], Budget(seed=seed)) as run:
         return run.result(entry), profile
 
 

@@ -16,8 +16,8 @@ from continuity_conformance.scenario.context import Context
 from continuity_conformance.target.profile import DEFAULT_OPTIONS
 from continuity_plugins.reference import reference_profile
 from continuity_spec import read_yaml
-from continuity_spec.listing import lint
-from continuity_spec.loader import BUNDLED
+from continuity_spec.lint import lint_files
+from continuity_spec.load.loader import BUNDLED
 
 EVERYTHING = frozenset({"responses", "streaming", "sessions", "idempotency", "lose", "evict", "compress", "restart"})
 BOTH = ("alice", "bob")
@@ -49,7 +49,7 @@ def test_every_sequence_is_a_requirement_without_complaints(options, tmp_path):
     drawn = [draw(reach, 1, number) for number in range(20)]
     files = [Counterexample(one.steps, unmet).save(tmp_path, reach.options) for one in drawn]
 
-    assert [lint([file]) for file in files] == [[] for _ in files]
+    assert [lint_files([file]) for file in files] == [[] for _ in files]
 
 
 def test_every_link_of_the_openapi_document_is_a_rule():

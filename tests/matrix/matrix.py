@@ -23,7 +23,7 @@ from continuity_conformance.run.session import Run
 from continuity_conformance.suite.defects import Defect, defects, find
 from continuity_conformance.suite.matrix import FILE
 from continuity_plugins.reference import reference_profile
-from continuity_spec import Requirement, load
+from continuity_spec import Requirement, load_spec
 
 UNSTEADY: Mapping[str, Collection[str]] = {
     "constant-default-session": [f"DERIVE-{number:02}" for number in (1, 2, 3, 5, 6, 7, 8, 9, 10, 13, 14)],
@@ -63,13 +63,13 @@ def play(
     budget: Budget | None = None,
 ) -> list[Result]:
     """The results of the suite, or of these requirements, on a reference server of its own."""
-    played = load().requirements if requirements is None else requirements
+    played = load_spec().requirements if requirements is None else requirements
     with Run(None, reference_profile(tuple(extra), options), played, budget) as run:
         return [run.result(requirement.id) for requirement in played]
 
 
 def made_for(defect: str) -> list[Requirement]:
-    return [requirement for requirement in load().requirements if defect in requirement.refuted_by]
+    return [requirement for requirement in load_spec().requirements if defect in requirement.refuted_by]
 
 
 def at_home(defect: Defect) -> dict[str, str]:
@@ -79,7 +79,7 @@ def at_home(defect: Defect) -> dict[str, str]:
 
 def everywhere(defect: Defect) -> dict[str, str]:
     """The same with all areas."""
-    return failures(defect, {requirement.area for requirement in load().requirements})
+    return failures(defect, {requirement.area for requirement in load_spec().requirements})
 
 
 def failures(defect: Defect, areas: Collection[str]) -> dict[str, str]:
@@ -88,7 +88,7 @@ def failures(defect: Defect, areas: Collection[str]) -> dict[str, str]:
     on_everything = any(requirement.always is not None for requirement in own)
     played = [
         requirement
-        for requirement in load().requirements
+        for requirement in load_spec().requirements
         if requirement in own
         or (
             requirement.area in areas
@@ -108,7 +108,7 @@ def _where(result: Result) -> str:
     if result.verdict is Verdict.ERROR:
         return f"error: {result.reason}"  # of the kit; the test refuses a matrix that has one
     first = next(one for one in result.evidence if one.outcome is Verdict.FAIL)
-    if load().requirement(result.id).always is not None:
+    if load_spec().requirement(result.id).always is not None:
         return first.expectation  # which answer shows it first depends on who comes first
     number = first.step.partition(" ")[0]
     # A Python check names what it does where it has no number: "the openai client", or "load" before the step.

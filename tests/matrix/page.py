@@ -5,7 +5,7 @@ from pathlib import Path
 
 from continuity_conformance.suite.defects import Defect, defects
 from continuity_conformance.suite.matrix import Matrix, made_for, published, transposed
-from continuity_spec import Requirement, load
+from continuity_spec import Requirement, load_spec
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "matrix.md"
 _OPENING = """\
@@ -74,7 +74,7 @@ def _cell(text: str) -> str:
 
 
 def write_page() -> None:
-    PAGE.write_text(page(published(), defects(), load().requirements), encoding="utf-8")
+    PAGE.write_text(page(published(), defects(), load_spec().requirements), encoding="utf-8")
 
 
 if __name__ == "__main__":

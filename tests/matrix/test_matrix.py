@@ -6,16 +6,16 @@ from page import PAGE, page
 
 from continuity_conformance.suite.defects import defects
 from continuity_conformance.suite.matrix import published
-from continuity_spec import Requirement, load
+from continuity_spec import Requirement, load_spec
 
 PUBLISHED = published()
 DEFECTS = defects()
-CHECKABLE = [requirement for requirement in load().requirements if requirement.manual is None]
+CHECKABLE = [requirement for requirement in load_spec().requirements if requirement.manual is None]
 
 
 def steady(row: dict[str, str]) -> dict[str, str]:
     """Where turns go on at once, who comes first decides at which step it shows."""
-    return {identity: "" if races(load().requirement(identity)) else where for identity, where in row.items()}
+    return {identity: "" if races(load_spec().requirement(identity)) else where for identity, where in row.items()}
 
 
 def races(requirement: Requirement) -> bool:
@@ -66,4 +66,4 @@ def test_the_kit_decided_every_cell():
 
 def test_the_page_of_the_docs_says_what_the_matrix_says():
     """`python tests/matrix/page.py` writes it anew."""
-    assert PAGE.read_text(encoding="utf-8") == page(PUBLISHED, DEFECTS, load().requirements)
+    assert PAGE.read_text(encoding="utf-8") == page(PUBLISHED, DEFECTS, load_spec().requirements)

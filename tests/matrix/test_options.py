@@ -9,8 +9,8 @@ from options import OPTIONS
 from continuity_conformance.core.budget import Budget
 from continuity_conformance.core.verdicts import Verdict
 from continuity_conformance.target.profile import DEFAULT_OPTIONS
-from continuity_spec import load
-from continuity_spec.loader import BUNDLED
+from continuity_spec import load_spec
+from continuity_spec.load.loader import BUNDLED
 
 LITTLE = Budget(examples=2)
 """Random testing with the whole budget is what tests/install does, under the default options."""
@@ -44,7 +44,9 @@ def test_without_a_defect_nothing_fails_and_nothing_is_untested(name):
     }
 
     assert undecided == {
-        entry.id: f"a reviewer answers: {entry.manual}" for entry in load().requirements if entry.manual is not None
+        entry.id: f"a reviewer answers: {entry.manual}"
+        for entry in load_spec().requirements
+        if entry.manual is not None
     }
 
 
@@ -61,7 +63,7 @@ def test_every_scenario_for_a_target_that_tells_nothing_can_fail():
     """The matrix is measured on a server that tells its sessions, where these are not applicable."""
     written = {
         (entry.id, scenario.name)
-        for entry in load().requirements
+        for entry in load_spec().requirements
         for scenario in entry.scenarios
         if scenario.when.get("tells") == ("nothing",)
     }
@@ -69,7 +71,7 @@ def test_every_scenario_for_a_target_that_tells_nothing_can_fail():
     failed = {
         (result.id, one.scenario)
         for defect, identity in UNTOLD.items()
-        for result in play([f"--defect={defect}"], {"tells": "nothing"}, [load().requirement(identity)])
+        for result in play([f"--defect={defect}"], {"tells": "nothing"}, [load_spec().requirement(identity)])
         for one in result.evidence
         if one.outcome is Verdict.FAIL
     }

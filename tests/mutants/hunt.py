@@ -23,7 +23,7 @@ from continuity_conformance.core.verdicts import Verdict
 from continuity_conformance.run.session import Run
 from continuity_conformance.target.profile import Limits, Profile
 from continuity_plugins.reference import reference_profile
-from continuity_spec import Requirement, load
+from continuity_spec import Requirement, load_spec
 
 _AT_ONCE: Final = 8
 """Few, so that the first ones end soon."""
@@ -70,7 +70,7 @@ class Fate:
     @property
     def again(self) -> list[Round]:
         """What shows it the quickest the next time. An `always` entry shows nothing alone."""
-        alone = any(one.id == self.killer and one.always is None for one in load().requirements)
+        alone = any(one.id == self.killer and one.always is None for one in load_spec().requirements)
         return [Round(self.options, (self.killer,))] if alone else []
 
 
@@ -94,7 +94,7 @@ def _play(profile: Profile, requirements: Sequence[Requirement], seconds: float 
         for result in run.as_decided(seconds):
             if result.verdict is Verdict.FAIL:
                 return result.id
-            if not _needs_others(load().requirement(result.id)):
+            if not _needs_others(load_spec().requirement(result.id)):
                 seen.add(result.verdict)
     except TooLong:
         return HANGS

@@ -20,7 +20,7 @@ from rounds import ALONE, ONE_PERSON, OPTIONS, WHOLE, Reach, Round, everything, 
 
 from continuity_conformance.core.cache import user_cache
 from continuity_conformance.core.files import replace_file
-from continuity_spec.loader import BUNDLED
+from continuity_spec.load.loader import BUNDLED
 
 _SIDE_BY_SIDE = 4
 """Twice the cores that it is meant for: much of a round is waiting."""

@@ -12,7 +12,7 @@ from catalogue import Mutant
 from options import OPTIONS
 
 from continuity_conformance.checks.registry import CONCLUDING, disturbs
-from continuity_spec import Requirement, load
+from continuity_spec import Requirement, load_spec
 
 Lines = set[tuple[str, int]]
 _AREAS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -58,11 +58,11 @@ class Round:
     ids: tuple[str, ...]
 
     def requirements(self) -> list[Requirement]:
-        return [load().requirement(one) for one in self.ids]
+        return [load_spec().requirement(one) for one in self.ids]
 
 
 def _entries(*, disturbing: bool) -> list[Requirement]:
-    return [one for one in load().requirements if one.manual is None and disturbs(one) is disturbing]
+    return [one for one in load_spec().requirements if one.manual is None and disturbs(one) is disturbing]
 
 
 _CALM: Final = _entries(disturbing=False)

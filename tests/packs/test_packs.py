@@ -26,7 +26,7 @@ from continuity_conformance.suite.release import ReleasedSpec, newest
 from continuity_conformance.target.resolve import resolve
 from continuity_conformance.terminal import summary
 from continuity_spec import load_requirements
-from continuity_spec.schema import schema
+from continuity_spec.load.schema import schema
 
 
 def continuity(path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -18,7 +18,7 @@ import pytest
 from running import serving
 
 from continuity_conformance.suite.release import newest
-from continuity_spec.schema import schema
+from continuity_spec.load.schema import schema
 
 RELEASE = [requirement.id for requirement in newest().requirements]
 

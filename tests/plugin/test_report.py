@@ -15,7 +15,7 @@ from continuity_conformance.results.ledger import NOT_SELECTED, STOPPED, Ledger
 from continuity_conformance.suite.release import newest
 from continuity_conformance.terminal import summary
 from continuity_spec import Level, Requirement
-from continuity_spec.schema import schema
+from continuity_spec.load.schema import schema
 
 RELEASE = newest()
 EXCHANGE = {

@@ -7,7 +7,7 @@ import pytest
 from recorded import continuity, load, save
 
 from continuity_conformance.results.describe import question
-from continuity_spec import load as load_spec
+from continuity_spec import load_spec
 
 
 def test_the_checklist_of_the_spec_has_every_requirement_and_no_tick(tmp_path: Path):

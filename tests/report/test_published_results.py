@@ -15,8 +15,8 @@ import pytest
 import yaml
 
 from continuity_conformance.core.cache import user_cache
-from continuity_spec import load as load_spec
-from continuity_spec.schema import schema
+from continuity_spec import load_spec
+from continuity_spec.load.schema import schema
 from pages import kept, measured
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results"

@@ -11,7 +11,7 @@ from conftest import HEADER, KEYS, Server, running, said
 from old_database import data
 from test_server_responses import mark, seen
 
-from continuity_spec.contract import Contract
+from continuity_spec.openapi.answers import AnswerValidator
 
 RED, BLUE = "0000000a", "0000000b"
 
@@ -123,7 +123,7 @@ def test_an_old_response_is_read_as_a_valid_one(path, response):
         assert (status, body["id"]) == (200, "resp_1")
         fields = {name.lower(): [value] for name, value in headers.items()}
         kind = headers["Content-Type"]
-        assert Contract(HEADER).problems("GET", "/v1/responses/resp_1", 200, kind, fields, body) == []
+        assert AnswerValidator(HEADER).problems("GET", "/v1/responses/resp_1", 200, kind, fields, body) == []
 
 
 def test_the_newest_old_response_continues_its_session_and_an_older_one_branches(path):

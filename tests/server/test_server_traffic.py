@@ -11,13 +11,14 @@ from referencing.jsonschema import DRAFT202012
 
 from continuity_conformance.http.messages import event_data
 from continuity_conformance.http.sse import EventStreamDecoder
-from continuity_spec.contract import Contract, load_openapi
+from continuity_spec.openapi.answers import AnswerValidator
+from continuity_spec.openapi.document import load_openapi
 
 URI = "urn:the-document"
 REGISTRY = Registry().with_resource(URI, DRAFT202012.create_resource(load_openapi()))
 SCHEMAS = {"/v1/chat/completions": "ChatRequest", "/v1/responses": "ResponseRequest"}
 TOOL = {"name": "clock", "description": "The time.", "parameters": {"type": "object", "properties": {}}}
-contract = Contract(HEADER)
+contract = AnswerValidator(HEADER)
 
 
 @pytest.fixture

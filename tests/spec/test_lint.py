@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from continuity_spec import load_requirements
-from continuity_spec.lint import RULES, lint_requirements
-from continuity_spec.listing import lint
+from continuity_spec.lint import RULES, lint_files, lint_requirements
 
 CLEAN = """\
     - chat: {session: $id, say: red}
@@ -156,8 +155,8 @@ def test_a_problem_says_where_what_and_what_to_do(tmp_path):
         "  refuted_by: [some-defect]\n"
     )
 
-    assert lint([path]) == [
-        f'{path}:6:7: AREA-01: "rad" is expected, and nobody says it. Correct the label, or say it. [unsaid-label]'
+    assert lint_files([path]) == [
+        f'{path}:6:7: AREA-01: "rad" is expected, but no step says it. Correct the label, or add a step that says it. [unsaid-label]'
     ]
 
 
@@ -168,7 +167,7 @@ def test_a_broken_file_does_not_hide_the_problems_of_another(tmp_path):
         "- id: AREA-01\n  level: MUST\n  text: What is said here is true of a server.\n"
         "  why: Somebody is hurt where it is not.\n  steps:\n    - chat: {say: red}\n  refuted_by: [some-defect]\n"
     )
-    first, second = lint([broken, nothing])
+    first, second = lint_files([broken, nothing])
 
     assert "broken.yaml:2:1: not YAML" in first
     assert second.endswith("[expects-nothing]")

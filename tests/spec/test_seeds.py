@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from continuity_spec import load
+from continuity_spec import load_spec
 
-SPEC = load()
+SPEC = load_spec()
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "seeds.md"
 SECTIONS = dict(re.findall(r"^## (.+)\n((?:(?!## ).*\n)*)", PAGE.read_text(encoding="utf-8"), re.MULTILINE))
 """The text of each section, by the seed that it is about."""

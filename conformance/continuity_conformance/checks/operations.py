@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from continuity_conformance.scenario.context import Target
 from continuity_conformance.target.control_context import CONTROL_FIELD
-from continuity_spec.contract import load_openapi
+from continuity_spec.openapi.document import load_openapi
 
 _METHODS: Final = frozenset({"get", "post", "put", "patch", "delete"})
 _NEEDS: Final[Mapping[str, str]] = {"/v1/responses": "responses", "/v1/sessions": "sessions"}

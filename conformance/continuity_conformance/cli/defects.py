@@ -7,7 +7,7 @@ from dataclasses import asdict
 from continuity_conformance.suite import matrix
 from continuity_conformance.suite.defects import Defect, defects, find
 from continuity_conformance.terminal.output import say, say_json, width
-from continuity_spec import load
+from continuity_spec import load_spec
 
 _WIDE = 100
 
@@ -51,7 +51,7 @@ def command(options: argparse.Namespace) -> int:
 
 
 def _matrix(wanted: Mapping[str, Defect], options: argparse.Namespace) -> None:
-    requirements = load().requirements
+    requirements = load_spec().requirements
     rows = {name: row for name, row in matrix.published().items() if name in wanted}
     caught = matrix.transposed(rows, requirements)
     if options.json:
@@ -69,7 +69,7 @@ def _listed(wanted: Iterable[Defect]) -> Iterable[str]:
 
 
 def _described(wanted: Mapping[str, Defect]) -> Iterable[str]:
-    rows, requirements = matrix.published(), load().requirements
+    rows, requirements = matrix.published(), load_spec().requirements
     for number, (name, defect) in enumerate(wanted.items()):
         yield from [""] * bool(number)
         yield from matrix.described(defect, rows.get(name), matrix.made_for(name, requirements), _columns())

@@ -8,10 +8,12 @@ from typing import Final
 from continuity_conformance.suite.defects import defects
 from continuity_conformance.suite.packs import Packs, installed, whole_spec
 from continuity_conformance.terminal.output import complain, say, say_json, width
-from continuity_spec import Requirement, listing, load
-from continuity_spec.loader import BUNDLED
-from continuity_spec.picture import ink_for
-from continuity_spec.screen import Screen, choose
+from continuity_spec import Requirement, load_spec
+from continuity_spec.lint import lint_files
+from continuity_spec.load.loader import BUNDLED
+from continuity_spec.render.diagram import line_style_for
+from continuity_spec.render.page import RequirementPage, choose_scenarios
+from continuity_spec.render.table import as_rows, as_table
 
 _NARROW: Final = 60
 _WIDE: Final = 100
@@ -43,9 +45,9 @@ def _list(options: argparse.Namespace) -> int:
     complain(installed().broken)
     whole = whole_spec()
     if options.json:
-        say_json(listing.as_rows(whole))
+        say_json(as_rows(whole))
     else:
-        say(listing.as_table(whole, width()))
+        say(as_table(whole, width()))
     return 0
 
 
@@ -53,14 +55,16 @@ def _show(options: argparse.Namespace) -> int:
     complain(installed().broken)
     whole = whole_spec()
     wanted = [whole.requirement(identity.upper()) for identity in options.ids]
-    drawn = [(requirement, choose(requirement, options.scenario, every=options.all)) for requirement in wanted]
-    screen = Screen(
+    drawn = [
+        (requirement, choose_scenarios(requirement, options.scenario, every=options.all)) for requirement in wanted
+    ]
+    screen = RequirementPage(
         min(max(width(), _NARROW), _WIDE),
-        ink_for(sys.stdout.encoding),
+        line_style_for(sys.stdout.encoding),
         {defect.name: defect.cited for defect in defects().values()},
         _checks(wanted),
     )
-    say("\n\n".join(screen.show(*each) for each in drawn))
+    say("\n\n".join(screen.render(*each) for each in drawn))
     return 0
 
 
@@ -76,9 +80,9 @@ def _checks(wanted: list[Requirement]) -> dict[str, str]:
 def _lint(options: argparse.Namespace) -> int:
     from continuity_conformance.checks.registry import CHECKS  # noqa: PLC0415 - the other actions need no HTTP
 
-    bundled = () if options.files else load().requirements
+    bundled = () if options.files else load_spec().requirements
     packs = Packs() if options.files else installed()
-    problems = listing.lint(options.files or [*sorted((BUNDLED / "requirements").glob("*.yaml")), *packs.files])
+    problems = lint_files(options.files or [*sorted((BUNDLED / "requirements").glob("*.yaml")), *packs.files])
     problems += [
         f'{entry.place}: there is no check "{entry.check}". Known checks: {", ".join(sorted(CHECKS))}'
         for entry in bundled

@@ -19,7 +19,7 @@ from continuity_conformance.core.verdicts import Result, Verdict
 from continuity_conformance.results.one_line import headline
 from continuity_conformance.suite.select import file_of, node_id
 from continuity_spec import Requirement
-from continuity_spec.loader import BUNDLED
+from continuity_spec.load.loader import BUNDLED
 
 _NAMED: Final = 5
 Decide = Callable[[Requirement], Result]

@@ -11,7 +11,7 @@ from typing import Any
 
 from continuity_spec import Document, InconsistentSpecError, Place, Requirement, read_yaml
 from continuity_spec.errors import suggestion
-from continuity_spec.schema import check
+from continuity_spec.load.schema import validate
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Baseline:
 def load_baseline(path: Path, requirements: Iterable[Requirement]) -> Baseline:
     """Read and check a file. Raises SpecError with file and line: for its form, an unknown id, an id said twice, a day that is none."""
     document = read_yaml(path)
-    check(document, "baseline")
+    validate(document, "baseline")
     data: Any = document.data
     known = sorted(requirement.id for requirement in requirements)
     entries: dict[str, Known] = {}

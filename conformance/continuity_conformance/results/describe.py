@@ -10,7 +10,7 @@ from typing import Final
 from continuity_conformance.core.errors import KitError
 from continuity_conformance.suite.defects import defects
 from continuity_spec import Requirement, Scenario, Step
-from continuity_spec.flow import flow
+from continuity_spec.flow_yaml import flow_yaml
 
 _ENDPOINTS: Final[Mapping[str, str]] = {"chat": "POST /v1/chat/completions", "respond": "POST /v1/responses"}
 _RESOURCES: Final[Mapping[str, str]] = {"response": "/v1/responses/{id}", "session": "/v1/sessions/{id}"}
@@ -127,7 +127,7 @@ def _scenario(scenario: Scenario) -> dict[str, object]:
         "name": scenario.name,
         "examples": len(scenario.examples),
         "steps": [
-            {"number": number, "does": step.text, "expect": flow(step.expect)[1:-1]}
+            {"number": number, "does": step.text, "expect": flow_yaml(step.expect)[1:-1]}
             for number, step in numbered(scenario.steps)
         ],
     }

@@ -14,7 +14,7 @@ from continuity_conformance.core.errors import UsageError
 from continuity_conformance.core.text import one_line, visible
 from continuity_conformance.core.verdicts import Evidence, Result, RunVerdict, Verdict, counts
 from continuity_spec import Document, Level
-from continuity_spec.schema import violations
+from continuity_spec.load.schema import violations
 
 _Data = Mapping[str, Any]
 

@@ -45,11 +45,11 @@ def _hindrances(context: Context, scenario: Scenario, controls: frozenset[str]) 
 def _not_in_its_dialect(context: Context, scenario: Scenario) -> Iterator[tuple[Verdict, str]]:
     """What cannot be said to a target that tells no session, or takes no slugs, or none but its own."""
     target = context.target
-    if target.options["tells"] == "nothing" and scenario.goes_on_in_a_told_session:
+    if target.options["tells"] == "nothing" and scenario.needs_a_session_id_of_the_target:
         yield Verdict.NOT_APPLICABLE, "the target does not tell the session that the client would go on in"
     if target.profile.slugs == "none" and scenario.uses_slugs:
         yield Verdict.NOT_APPLICABLE, "the target takes no slugs (`conversation`)"
-    if target.profile.slugs == "made" and scenario.names_slugs:
+    if target.profile.slugs == "made" and scenario.chooses_slug_text:
         yield Verdict.NOT_APPLICABLE, "the target makes its slugs (`conversation`) itself, and takes no other"
 
 

@@ -12,7 +12,7 @@ from continuity_conformance.probe.server import Call, Script
 from continuity_conformance.target.controls import Controls
 from continuity_conformance.target.profile import Profile
 from continuity_conformance.target.server import Server
-from continuity_spec.contract import Contract
+from continuity_spec.openapi.answers import AnswerValidator
 
 Observed = Literal["probe", "answers", "nothing"]
 
@@ -71,7 +71,7 @@ class Context:
     """What the checks of this context have in common, under a name of theirs."""
 
     @property
-    def contract(self) -> Contract:
+    def contract(self) -> AnswerValidator:
         """With what the target's capabilities say, as soon as they are known: the first turns are judged too."""
         return _contract(self.target.header, told=self.target.options["tells"] != "nothing")
 
@@ -81,5 +81,5 @@ class Context:
 
 
 @functools.cache
-def _contract(header: str, *, told: bool) -> Contract:
-    return Contract(header, told=told)
+def _contract(header: str, *, told: bool) -> AnswerValidator:
+    return AnswerValidator(header, header_required=told)

@@ -32,7 +32,7 @@ from continuity_conformance.scenario.request_builder import (
 from continuity_conformance.scenario.variables import Variables
 from continuity_conformance.scenario.wording import Wording
 from continuity_spec import Step
-from continuity_spec.flow import flow
+from continuity_spec.flow_yaml import flow_yaml
 
 _TURNS: Final = frozenset({"chat", "respond"})
 _BUSY: Final = 409
@@ -284,7 +284,9 @@ class Dialogue:
         model = step.params.get("model")
         if model is not None:
             self.wording.mark(label)
-            self.record.log.intervention(number, f"model: {flow(model)}", "the probe model does so when it is asked")
+            self.record.log.intervention(
+                number, f"model: {flow_yaml(model)}", "the probe model does so when it is asked"
+            )
             await self._tell_probe(model, label, self._as_script(model))
 
     async def _tell_probe(self, model: object, label: str, script: Script) -> None:

@@ -11,7 +11,7 @@ from continuity_conformance.scenario.context import Context
 from continuity_conformance.scenario.variables import Variables
 from continuity_conformance.target.profile import DEFAULT_SESSIONS
 from continuity_spec import Step
-from continuity_spec.steps import calls_client
+from continuity_spec.needs import calls_client
 
 CLIENT_TOOL: Final = "kit_lookup"
 _TOOLS: Final = [

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from continuity_conformance.core.entry_points import Plugin, PluginError, about, named_twice, plugins
 from continuity_conformance.target.control_context import PACKED, RELEASED, Control
-from continuity_spec import Requirement, Spec, SpecError, load, load_requirements
+from continuity_spec import Requirement, Spec, SpecError, load_requirements, load_spec
 
 
 class Pack:
@@ -61,7 +61,7 @@ class Packs:
 @cache
 def installed() -> Packs:
     """Load every pack, once in a process."""
-    owners = dict.fromkeys((each.area for each in load().requirements), "the release")
+    owners = dict.fromkeys((each.area for each in load_spec().requirements), "the release")
     found = plugins("pack")
     repeated = {id(later): earlier for earlier, later in named_twice(found)}
     loaded: list[Loaded] = []
@@ -83,7 +83,7 @@ def installed() -> Packs:
 
 def whole_spec() -> Spec:
     """The bundled spec, and behind it what the packs add."""
-    spec = load()
+    spec = load_spec()
     return replace(spec, requirements=(*spec.requirements, *installed().requirements))
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 
 from continuity_conformance.core.errors import KitError, UsageError
 from continuity_conformance.suite.packs import Packs, installed
-from continuity_spec import Requirement, Spec, SpecError, load
+from continuity_spec import Requirement, Spec, SpecError, load_spec
 from continuity_spec.errors import suggestion
 
 
@@ -42,7 +42,7 @@ def _with_packs(release: ReleasedSpec) -> ReleasedSpec:
 
 def _installed() -> Spec:
     try:
-        spec = load()
+        spec = load_spec()
     except SpecError as trouble:
         raise KitError(trouble.what, where=trouble.where, do="Install session-continuity again.") from trouble
     if not spec.releases:

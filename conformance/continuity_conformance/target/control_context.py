@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from continuity_conformance.core.failure import Untested
-from continuity_spec.flow import flow
+from continuity_spec.flow_yaml import flow_yaml
 
 if TYPE_CHECKING:  # a profile knows its controls, and is read by commands that send nothing
     from continuity_conformance.http.client import AnyTransport
@@ -90,7 +90,7 @@ class ApiControl:
         await context.send("POST", self._path, dict(params), {CONTROL_FIELD: self.token})
 
     def how(self, params: Mapping[str, object]) -> str:
-        return f"by the control API: POST {self._path} {flow(params)}"
+        return f"by the control API: POST {self._path} {flow_yaml(params)}"
 
     @property
     def _path(self) -> str:
@@ -104,4 +104,4 @@ def how(control: Control, params: Mapping[str, object]) -> str:
     told = inspect.getdoc(control) if inspect.isroutine(control) else None
     name = getattr(control, "__name__", type(control).__name__)
     first = told.splitlines()[0].removesuffix(".") if told else f"by the plugin's {name}"
-    return f"{first}: {flow(params)}"
+    return f"{first}: {flow_yaml(params)}"

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from continuity_conformance.scenario.context import Target
 from continuity_conformance.target.profile import DEFAULT_SESSIONS
-from continuity_spec.contract import DOCUMENTED_HEADER, load_openapi
+from continuity_spec.openapi.document import DOCUMENTED_HEADER, load_openapi
 
 CONTROLS: Final = "/conformance/"
 """Paths of the control API. Random faults of the store would be everybody's."""

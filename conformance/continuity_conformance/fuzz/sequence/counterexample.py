@@ -10,9 +10,9 @@ from typing import Final
 from continuity_conformance.core.failure import Unmet
 from continuity_conformance.fuzz.sequence.machine import Written
 from continuity_spec import Step
-from continuity_spec.flow import flow
-from continuity_spec.steps import read_steps
-from continuity_spec.yaml_source import parse_yaml
+from continuity_spec.flow_yaml import flow_yaml
+from continuity_spec.load.steps import read_steps
+from continuity_spec.load.yaml_document import parse_yaml
 
 _WIDTH: Final = 116
 _SAID_AT_MOST: Final = 300
@@ -51,7 +51,7 @@ class Counterexample:
             *textwrap.wrap(
                 f"Found by chance, and shrunk: {said}", _WIDTH, initial_indent="    ", subsequent_indent="    "
             ),
-            *([f"  when: {flow(when)}"] if when else []),
+            *([f"  when: {flow_yaml(when)}"] if when else []),
             "  steps:",
             *(f"    {line}" for line in self.key.splitlines()),
             f"  refuted_by: [{_REFUTED_BY}]",
@@ -74,8 +74,8 @@ def _lines(step: Written) -> list[str]:
     if isinstance(step, str):
         return [f"- {step}"]
     [(verb, params)] = [(word, value) for word, value in step.items() if word != "expect"]
-    expect = [f"  expect: {flow(step['expect'])}"] if "expect" in step else []
-    return [f"- {verb}: {flow(params)}", *expect]
+    expect = [f"  expect: {flow_yaml(step['expect'])}"] if "expect" in step else []
+    return [f"- {verb}: {flow_yaml(params)}", *expect]
 
 
 def as_steps(steps: Sequence[Written]) -> tuple[Step, ...]:

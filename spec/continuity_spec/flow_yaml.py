@@ -1,4 +1,7 @@
-"""Plain data as one line of flow YAML, the way a person would write them. It knows nothing about what they mean."""
+"""Write plain data as one line of YAML in flow style, such as `{say: red, session: [$a, $b]}`.
+
+Strings are quoted only where YAML needs it. This module does not know what the data mean.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +13,14 @@ _PLAIN = re.compile(r"[A-Za-z0-9$/._<>=+-][A-Za-z0-9$/._<>=+:;@ '-]*")
 _OTHER_TYPE = re.compile(r"true|false|null|[-+]?[0-9.]+([eE][-+]?[0-9]+)?")
 
 
-def flow(value: object) -> str:
-    """Write one line that means the same value when it is read as YAML."""
+def flow_yaml(value: object) -> str:
+    """Write one line that gives the same value when it is parsed as YAML."""
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{flow(key)}: {flow(inner)}" for key, inner in value.items()) + "}"
+        return "{" + ", ".join(f"{flow_yaml(key)}: {flow_yaml(inner)}" for key, inner in value.items()) + "}"
     if isinstance(value, str):
         return value if _is_plain(value) else json.dumps(value, ensure_ascii=False)
     if isinstance(value, Sequence):
-        return "[" + ", ".join(flow(item) for item in value) + "]"
+        return "[" + ", ".join(flow_yaml(item) for item in value) + "]"
     return json.dumps(value)
 
 

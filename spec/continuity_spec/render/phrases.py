@@ -1,31 +1,26 @@
-"""Steps and expectations as short phrases, the way a picture of a dialogue has room for them.
+"""Describe steps and expectations in short phrases that fit beside an arrow of a sequence diagram.
 
-A phrase is ASCII: what is not is written as an escape, because two spellings of one letter look alike. It knows the vocabulary's words, and no
-lanes or columns.
+A phrase is ASCII. Other characters are written as escapes, because two spellings of a letter can look the same. This module
+knows the words of the vocabulary; it does not know how a diagram is drawn.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
-from continuity_spec.expectations import groups, inner_groups
-from continuity_spec.flow import flow
-from continuity_spec.model import TURNS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from continuity_spec.expectations import Expectations
-    from continuity_spec.model import Step
+from continuity_spec.expectations import Expectations, groups, inner_groups
+from continuity_spec.flow_yaml import flow_yaml
+from continuity_spec.model import TURNS, Step
 
 Phrases = tuple[str, ...]
-"""What stands at one arrow or mark: a line each, before it is wrapped."""
+"""The text of one arrow or divider: one phrase for each line, before it is wrapped."""
 
-_DRAWN_OTHERWISE = frozenset({"say", "returns", "messages", "as", "compress", "model"})
-SEEN = ("sees", "recalls", "forgets", "summary", "system", "tools", "reads", "ran", "serial")
-TOLD = (
+_SHOWN_ELSEWHERE = frozenset({"say", "returns", "messages", "as", "compress", "model"})
+MODEL_WORDS = ("sees", "recalls", "forgets", "summary", "system", "tools", "reads", "ran", "serial")
+"""The expectations about what the model sees."""
+ANSWER_WORDS = (
     "session",
     "announces",
     "goes_on_with",
@@ -41,22 +36,24 @@ TOLD = (
     "envelope",
     "hides",
 )
+"""The expectations about what the client receives."""
 _LONG = re.compile(r"""([^\s"{}\[\],]{32})[^\s"{}\[\],]{8,}""")
-_MODEL = {"fails": "fails", "summary fails": "the summary fails", "calls client": "calls a tool of the client"}
+_MODEL_PHRASES = {"fails": "fails", "summary fails": "the summary fails", "calls client": "calls a tool of the client"}
 
 
-def asked(step: Step) -> Phrases:
-    """What a request says: the verb, the words, and under which ids."""
-    params = {name: value for name, value in step.params.items() if name not in _DRAWN_OTHERWISE}
+def request_phrases(step: Step) -> Phrases:
+    """Describe a request: the verb, the message, and the ids that it sends."""
+    params = {name: value for name, value in step.params.items() if name not in _SHOWN_ELSEWHERE}
     if step.verb == "request":
         return (_joined([f"{params.pop('method')} {params.pop('path')}", *_pairs(params)]),)
+    if step.verb not in TURNS:
+        return (f"{step.verb} {_joined(_pairs(params))}",)
     copies = f"{step.at_once} x " if step.at_once > 1 else ""
-    opening = f"{copies}{step.verb}{_said(step)}" if step.verb in TURNS else f"{step.verb} {_joined(_pairs(params))}"
-    own = _pairs(params) if step.verb in TURNS else []
-    return (_joined([opening, *own]), *_messages(step.params.get("messages")))
+    turn = f"{copies}{step.verb}{_message(step)}"
+    return (_joined([turn, *_pairs(params)]), *_messages(step.params.get("messages")))
 
 
-def _said(step: Step) -> str:
+def _message(step: Step) -> str:
     if "say" in step.params:
         return f' "{step.params["say"]}"'
     return f" returns {step.params['returns']}" if "returns" in step.params else ""
@@ -64,13 +61,13 @@ def _said(step: Step) -> str:
 
 def _messages(messages: object) -> Iterator[str]:
     if isinstance(messages, list):
-        yield from (_plain(f"{each['role']}: {flow(each['content'])}") for each in messages)
+        yield from (_plain(f"{each['role']}: {flow_yaml(each['content'])}") for each in messages)
     elif messages is not None:
         yield f"messages {messages}"
 
 
-def done(step: Step) -> Phrases:
-    """What a control does to the server, with the rows of an old database below it."""
+def control_phrases(step: Step) -> Phrases:
+    """Describe what a control does to the server, with the rows of an old database below it."""
     if step.verb == "control":
         params = step.params["params"]
         return (_joined([str(step.params["name"]), *_pairs(params if isinstance(params, Mapping) else {})]),)
@@ -86,40 +83,40 @@ def _rows(rows: object) -> Iterator[str]:
     for row in rows if isinstance(rows, list) else ():
         turns = f", turns {_list(row['turns'])}" if "turns" in row else ""
         session = f", session {row['session']}" if "session" in row else ""
-        data = f", data {flow(row['data'])}" if "data" in row else ""
+        data = f", data {flow_yaml(row['data'])}" if "data" in row else ""
         yield f"{row.get('conversation', 'no slug')}: response {row['response']}{session}{turns}{data}" + (
             "" if session or data else ", which is gone"
         )
 
 
-def told(expect: Expectations) -> Phrases:
-    """What the client is told: status, ids, body."""
+def answer_phrases(expect: Expectations) -> Phrases:
+    """Describe what the client receives: status, ids, body. A status that is not stated is 2xx."""
     stated = any("status" in group for group in groups(expect))
 
     def phrase(group: Expectations) -> str:
         implied = group is expect if not stated else "status" not in expect and not list(inner_groups(group))
         status = _status(group["status"]) if "status" in group else "2xx" if implied else ""
-        return _joined([status, *_pairs({word: group[word] for word in group if word in TOLD})])
+        return _joined([status, *_pairs({word: group[word] for word in group if word in ANSWER_WORDS})])
 
     return tuple(_branches(expect, phrase))
 
 
-def seen(expect: Expectations) -> Phrases:
-    """What the model sees."""
+def model_view_phrases(expect: Expectations) -> Phrases:
+    """Describe what the model sees."""
     return tuple(
-        _branches(expect, lambda group: _joined([_sight(word, group[word]) for word in SEEN if word in group]))
+        _branches(expect, lambda group: _joined([_view(word, group[word]) for word in MODEL_WORDS if word in group]))
     )
 
 
-def answered(model: object) -> Phrases:
-    """What the model does, where a step tells it to do anything but answer."""
+def model_action_phrases(model: object) -> Phrases:
+    """Describe what the model does, if a step makes it do more than answer."""
     if isinstance(model, Mapping):
         return (_joined(_pairs(model)),)
-    return (_MODEL.get(str(model), str(model)),) if model is not None else ()
+    return (_MODEL_PHRASES.get(str(model), str(model)),) if model is not None else ()
 
 
 def _branches(expect: Expectations, phrase: Callable[[Expectations], str], lead: str = "") -> Iterator[str]:
-    """Give the group's own phrase, then those of the groups inside it, each with what it holds under."""
+    """Yield the phrase of the group itself, then those of the groups inside it, each after its condition."""
     own = phrase(expect)
     if own:
         yield f"{lead}{own}"
@@ -128,24 +125,24 @@ def _branches(expect: Expectations, phrase: Callable[[Expectations], str], lead:
 
 
 def _alternatives(expect: Expectations) -> Iterator[tuple[str, Expectations]]:
-    """Give the groups inside; those of an option that only say its own value are one."""
+    """Yield the groups inside. The groups of an option that differ only in the value of the option become one."""
     for word, value in expect.items():
         if word.startswith("by ") and isinstance(value, Mapping):
-            said = [_with_that(group, choice) for choice, group in value.items()]
-            if all(each == said[0] for each in said):
-                yield f"{word.removeprefix('by ')}={' or '.join(value)}:", said[0]
+            inner = [_with_that(group, choice) for choice, group in value.items()]
+            if all(each == inner[0] for each in inner):
+                yield f"{word.removeprefix('by ')}={' or '.join(value)}:", inner[0]
                 continue
         yield from inner_groups({word: value})
 
 
-def _with_that(said: Any, choice: str) -> Any:
-    """Write "that" for the value of the option that a branch is for."""
-    if isinstance(said, Mapping):
-        return {key: _with_that(value, choice) for key, value in said.items()}
-    return "that" if said == choice else said
+def _with_that(group: Any, choice: str) -> Any:
+    """Replace the value of the option by "that"."""
+    if isinstance(group, Mapping):
+        return {key: _with_that(value, choice) for key, value in group.items()}
+    return "that" if group == choice else group
 
 
-def _sight(word: str, value: object) -> str:
+def _view(word: str, value: object) -> str:
     if word == "summary":
         return "a summary" if value else "no summary"
     if value is True:
@@ -166,7 +163,9 @@ def _pairs(params: Mapping[str, object]) -> list[str]:
 
 
 def _value(value: object) -> str:
-    return _list(value) if isinstance(value, list) and all(isinstance(each, str) for each in value) else flow(value)
+    return (
+        _list(value) if isinstance(value, list) and all(isinstance(each, str) for each in value) else flow_yaml(value)
+    )
 
 
 def _list(value: object) -> str:
@@ -180,5 +179,6 @@ def _joined(phrases: Sequence[str]) -> str:
 
 
 def _plain(text: str) -> str:
+    """Escape what is not ASCII, and cut long words."""
     escaped = text.encode("ascii", "backslashreplace").decode()
     return _LONG.sub(r"\1...", escaped)

@@ -1,19 +1,19 @@
-"""A requirement is one screen of plain text: its dialogue is drawn, and nothing that its entry says gets lost."""
+"""A requirement is one page of plain text: its scenario is drawn, and nothing that its entry says is lost."""
 
 import pytest
 
 from continuity_conformance.checks.registry import CHECKS
 from continuity_conformance.suite.defects import defects
-from continuity_spec import UnknownScenario, load, load_requirements
-from continuity_spec.lanes import Arrow, Lane, events
-from continuity_spec.phrases import SEEN, TOLD
-from continuity_spec.picture import ASCII, UNICODE, draw, ink_for
-from continuity_spec.schema import schema
-from continuity_spec.screen import Screen, choose
+from continuity_spec import UnknownScenario, load_requirements, load_spec
+from continuity_spec.load.schema import schema
+from continuity_spec.render.arrows import Arrow, Lane, elements
+from continuity_spec.render.diagram import ASCII, UNICODE, draw, line_style_for
+from continuity_spec.render.page import RequirementPage, choose_scenarios
+from continuity_spec.render.phrases import ANSWER_WORDS, MODEL_WORDS
 
-SPEC = load()
+SPEC = load_spec()
 DEFECTS = defects()
-INKS = pytest.mark.parametrize("ink", [UNICODE, ASCII], ids=["unicode", "ascii"])
+STYLES = pytest.mark.parametrize("style", [UNICODE, ASCII], ids=["unicode", "ascii"])
 EVERY_ENTRY = pytest.mark.parametrize("entry", SPEC.requirements, ids=lambda entry: entry.id)
 ENTRY = """
 - id: SLUG-99
@@ -28,24 +28,24 @@ ENTRY = """
 
 @pytest.fixture
 def drawn(tmp_path):
-    """The picture of these steps."""
+    """The diagram of these steps."""
 
-    def picture(steps, ink=UNICODE):
+    def diagram(steps, style=UNICODE):
         path = tmp_path / "slug.yaml"
         path.write_text(ENTRY.format(steps="\n".join(f"    {line}" for line in steps.strip().splitlines())))
         [entry] = load_requirements(path)
-        return "\n".join(draw(events(entry.scenarios[0]), ink))
+        return "\n".join(draw(elements(entry.scenarios[0]), style))
 
-    return picture
+    return diagram
 
 
 def shown(identity, **options):
     entry = SPEC.requirement(identity)
-    chosen = choose(entry, options.pop("scenario", None), every=options.pop("every", False))
-    return Screen(**options).show(entry, chosen)
+    chosen = choose_scenarios(entry, options.pop("scenario", None), every=options.pop("every", False))
+    return RequirementPage(**options).render(entry, chosen)
 
 
-def test_slug_03_is_one_screen():
+def test_slug_03_is_one_page():
     texts = {
         "slug-forks-on-eviction": "A slug whose last response was evicted starts another session.",
         "slug-lost-on-eviction": "A slug whose last response was evicted is 404 for good.",
@@ -85,16 +85,18 @@ SLUG-03 (MUST)  A slug keeps its session after the response that it last named
 
 @pytest.mark.parametrize("width", [80, 100])
 @EVERY_ENTRY
-def test_every_entry_is_one_screen(entry, width):
+def test_every_requirement_is_one_page(entry, width):
     """With all that the command adds: a sentence for each defect, and what a Python check says of itself."""
     texts = {defect.name: defect.text for defect in DEFECTS.values()}
     checks = {name: (check.__doc__ or "").partition(": ")[2] for name, check in CHECKS.items()}
-    text = Screen(width=width, defects=texts, checks=checks).show(entry, choose(entry, None, every=False))
+    text = RequirementPage(width=width, defects=texts, checks=checks).render(
+        entry, choose_scenarios(entry, None, every=False)
+    )
 
     assert len(text.splitlines()) <= 50
 
 
-def test_branches_that_only_say_their_own_option_are_one(drawn):
+def test_branches_that_differ_only_in_their_option_become_one(drawn):
     steps = """
 - request: {method: GET, path: /v1/capabilities}
   expect:
@@ -142,7 +144,7 @@ def test_a_refusal_stops_at_the_server_and_a_failing_model_at_the_model(drawn):
     )
 
 
-def test_what_happens_at_once_is_asked_first_and_answered_then(drawn):
+def test_requests_sent_together_come_before_their_answers(drawn):
     steps = """
 - together:
     - respond: {conversation: $slug, say: red}
@@ -173,7 +175,7 @@ def test_what_happens_at_once_is_asked_first_and_answered_then(drawn):
     )
 
 
-def test_what_happens_during_a_turn_stands_between_its_question_and_its_answer(drawn):
+def test_what_happens_during_a_turn_is_between_its_request_and_its_answer(drawn):
     steps = """
 - chat: {session: $id, say: red}
   during:
@@ -204,15 +206,15 @@ def test_what_happens_during_a_turn_stands_between_its_question_and_its_answer(d
     )
 
 
-def test_letters_that_look_alike_are_told_apart():
-    picture = shown("DERIVE-09", every=True, ink=ASCII)
+def test_letters_that_look_alike_are_written_as_escapes():
+    text = shown("DERIVE-09", every=True, style=ASCII)
 
-    assert r"caf\xe9" in picture
-    assert r"cafe\u0301" in picture
-    assert picture.isascii()
+    assert r"caf\xe9" in text
+    assert r"cafe\u0301" in text
+    assert text.isascii()
 
 
-def test_an_always_entry_is_one_exchange_and_a_manual_one_a_question():
+def test_an_always_requirement_is_one_exchange_and_a_manual_one_a_question():
     assert "─ every chat ─" in shown("ECHO-01")
     assert "2xx, headers {$HEADER: present}" in shown("ECHO-01")
     assert "A reviewer answers: Does one store connection" in shown("HISTORY-12")
@@ -222,10 +224,10 @@ def test_a_python_check_says_what_it_does():
     assert "by header_spelling: names in any case" in shown("ECHO-04", checks={"header_spelling": "names in any case"})
 
 
-@INKS
+@STYLES
 @EVERY_ENTRY
-def test_every_entry_is_drawn_whole_within_80_columns(entry, ink):
-    text = shown(entry.id, every=True, ink=ink)
+def test_every_entry_is_drawn_whole_within_80_columns(entry, style):
+    text = shown(entry.id, every=True, style=style)
 
     assert max(map(len, text.splitlines())) <= 80
     assert text.startswith(f"{entry.id} ({entry.level.value})")
@@ -236,7 +238,7 @@ def test_every_entry_is_drawn_whole_within_80_columns(entry, ink):
 @EVERY_ENTRY
 def test_every_turn_is_asked_and_answered(entry):
     for scenario in entry.scenarios:
-        arrows = [event for event in events(scenario) if isinstance(event, Arrow)]
+        arrows = [element for element in elements(scenario) if isinstance(element, Arrow)]
         asked = [arrow.number for arrow in arrows if arrow.start is Lane.CLIENT]
         answered = [arrow.number for arrow in arrows if arrow.end is Lane.CLIENT]
 
@@ -260,11 +262,11 @@ def test_one_scenario_can_be_asked_for():
 def test_every_expectation_of_the_vocabulary_can_be_drawn():
     words = set(schema("requirements")["$defs"]["expectations"]["properties"])
 
-    assert {word for word in words if not word.startswith("by ")} == {*SEEN, *TOLD, "status", "either"}
+    assert {word for word in words if not word.startswith("by ")} == {*MODEL_WORDS, *ANSWER_WORDS, "status", "either"}
 
 
 @pytest.mark.parametrize(
-    ("encoding", "ink"), [("utf-8", UNICODE), ("ascii", ASCII), ("latin-1", ASCII), (None, ASCII), ("odd", ASCII)]
+    ("encoding", "style"), [("utf-8", UNICODE), ("ascii", ASCII), ("latin-1", ASCII), (None, ASCII), ("odd", ASCII)]
 )
-def test_lines_are_drawn_with_what_the_terminal_has(encoding, ink):
-    assert ink_for(encoding) is ink
+def test_lines_are_drawn_with_what_the_terminal_has(encoding, style):
+    assert line_style_for(encoding) is style

@@ -1,39 +1,37 @@
-"""One requirement on one screen: text, reason, origin, its dialogue as a picture, and the defects made to break it.
+"""One requirement as a page of text: what it demands, why, how it is checked, and the defects that must make the check fail.
 
-The first scenario is drawn; it is the plainest one, and the others are named with the outline of what they do. Pure functions from an entry to text.
+Only the first scenario is drawn as a sequence diagram, because it is the simplest; the others get one line each. Pure functions
+from a requirement to text.
 """
 
 from __future__ import annotations
 
-import textwrap
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from continuity_spec.errors import UnknownScenario, suggestion
 from continuity_spec.expectations import refuses
-from continuity_spec.lanes import events, events_of_always
-from continuity_spec.model import TURNS
-from continuity_spec.picture import UNICODE, WIDTH, Ink, draw
+from continuity_spec.model import TURNS, Requirement, Scenario, Step
+from continuity_spec.render.arrows import elements, elements_of_always
+from continuity_spec.render.diagram import UNICODE, WIDTH, LineStyle, draw
+from continuity_spec.render.wrap import wrap
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from continuity_spec.model import Requirement, Scenario, Step
-
-_FACTS = 11
+_FACT_NAMES = 11
+"""The width of the column with the names of facts."""
 
 
 @dataclass(frozen=True, slots=True)
-class Screen:
-    """What a requirement is shown on (60 columns or more), and what its entry does not say itself: defects and Python checks in a sentence each."""
+class RequirementPage:
+    """How requirements are shown, and a sentence on each defect and Python check, which the spec only names."""
 
     width: int = WIDTH
-    ink: Ink = UNICODE
+    """60 columns or more."""
+    style: LineStyle = UNICODE
     defects: Mapping[str, str] = field(default_factory=dict)
     checks: Mapping[str, str] = field(default_factory=dict)
 
-    def show(self, requirement: Requirement, drawn: Sequence[Scenario]) -> str:
-        """Give everything about one requirement, with these of its scenarios drawn."""
+    def render(self, requirement: Requirement, drawn: Sequence[Scenario]) -> str:
+        """Write everything about one requirement, and draw these of its scenarios."""
         blocks = [self._facts(requirement), self._checking(requirement, drawn), self._defects(requirement)]
         return "\n\n".join("\n".join(block) for block in map(list, blocks) if block)
 
@@ -42,7 +40,7 @@ class Screen:
         facts = {
             "why": requirement.why,
             "origin": ", ".join(requirement.origin),
-            "applies": options(requirement.when),
+            "applies": option_values(requirement.when),
             "needs": ", ".join(sorted(requirement.needs)),
             "written in": str(requirement.place),
         }
@@ -52,11 +50,12 @@ class Screen:
         if requirement.manual is not None:
             yield self._wrapped("  A reviewer answers: ", requirement.manual, 4)
         if requirement.check is not None:
-            said = self.checks.get(requirement.check, "")
-            yield self._wrapped("  ", f"Checked in Python by {requirement.check}{f': {said}' if said else '.'}", 4)
+            sentence = self.checks.get(requirement.check, "")
+            by = f"{requirement.check}: {sentence}" if sentence else f"{requirement.check}."
+            yield self._wrapped("  ", f"Checked in Python by {by}", 4)
         if requirement.always is not None:
             yield "  On every such answer of a whole run, whichever scenario asked:"
-            yield from draw(events_of_always(requirement.always), self.ink, self.width)
+            yield from draw(elements_of_always(requirement.always), self.style, self.width)
         for number, scenario in enumerate(drawn):
             yield from [""] * bool(number)
             yield from self._scenario(scenario, requirement)
@@ -67,7 +66,7 @@ class Screen:
         title = _title(scenario, requirement)
         if title:
             yield self._wrapped("  ", title, 4)
-        yield from draw(events(scenario), self.ink, self.width)
+        yield from draw(elements(scenario), self.style, self.width)
 
     def _others(self, others: Sequence[Scenario], requirement: Requirement) -> Iterator[str]:
         if others:
@@ -79,7 +78,7 @@ class Screen:
     def _difference(self, scenario: Scenario, first: Scenario) -> str:
         if scenario is not first and _unstreamed(scenario.steps) == _unstreamed(first.steps):
             return f"the same{_streaming(scenario)}"
-        return f" {self.ink.then} ".join(_outline(step) for step in scenario.steps)
+        return f" {self.style.then} ".join(_outline(step) for step in scenario.steps)
 
     def _defects(self, requirement: Requirement) -> Iterator[str]:
         if requirement.refuted_by:
@@ -88,53 +87,40 @@ class Screen:
             yield self._wrapped(f"    {name}  ", self.defects.get(name, ""), 6)
 
     def _fact(self, name: str, text: str) -> str:
-        return self._wrapped(f"  {name:<{_FACTS}}", text, _FACTS + 2)
+        return self._wrapped(f"  {name:<{_FACT_NAMES}}", text, _FACT_NAMES + 2)
 
     def _wrapped(self, lead: str, text: str, indent: int) -> str:
-        return wrapped(lead, text, indent, self.width)
+        return wrap(lead, text, indent, self.width)
 
 
-def choose(requirement: Requirement, name: str | None, *, every: bool) -> Sequence[Scenario]:
-    """Choose the scenarios to draw: every one, the one of this name, or the first."""
+def choose_scenarios(requirement: Requirement, name: str | None, *, every: bool) -> Sequence[Scenario]:
+    """Choose the scenarios to draw: all of them, the one of this name, or the first."""
     if name is None:
         return requirement.scenarios if every else requirement.scenarios[:1]
-    found = [scenario for scenario in requirement.scenarios if scenario.name.lower() == name.lower()]
-    if not found:
+    matching = [scenario for scenario in requirement.scenarios if scenario.name.lower() == name.lower()]
+    if not matching:
         known = [scenario.name for scenario in requirement.scenarios if scenario.name]
         raise UnknownScenario(name, f"{requirement.id} has no scenario of this name", suggestion(name, known))
-    return found
+    return matching
 
 
-def options(when: Mapping[str, tuple[str, ...]]) -> str:
-    """Write the option values that something applies to."""
+def option_values(when: Mapping[str, tuple[str, ...]]) -> str:
+    """Write the option values that a requirement or scenario applies to."""
     return ", ".join(f"{option}={' or '.join(values)}" for option, values in when.items())
 
 
-def wrapped(lead: str, text: str, indent: int, width: int) -> str:
-    """Wrap a text whose first line begins with `lead`. Where there is no text, the lead stands alone."""
-    return (
-        textwrap.fill(
-            text,
-            width=width,
-            initial_indent=lead,
-            subsequent_indent=" " * indent,
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
-        or lead.rstrip()
-    )
-
-
 def _title(scenario: Scenario, requirement: Requirement) -> str:
+    """Write the name of a scenario, with what is special about it in parentheses."""
     own = {option: values for option, values in scenario.when.items() if option not in requirement.when}
     examples = f"{len(scenario.examples)} examples" if scenario.examples else ""
     where = f" of {scenario.vectors}" if scenario.vectors else ""
     copies = f"{scenario.copies} copies side by side" if scenario.copies > 1 else ""
-    notes = [note for note in (f"only {options(own)}" if own else "", f"{examples}{where}", copies) if note]
+    notes = [note for note in (f"only {option_values(own)}" if own else "", f"{examples}{where}", copies) if note]
     return " ".join(part for part in (scenario.name, f"({'; '.join(notes)})" if notes else "") if part)
 
 
 def _unstreamed(steps: Sequence[Step]) -> list[object]:
+    """Write steps in a form that is equal for steps that differ only in whether they stream."""
     return [
         (
             step.verb,
@@ -154,17 +140,17 @@ def _streaming(scenario: Scenario) -> str:
 
 
 def _outline(step: Step) -> str:
-    """A step in a word or two."""
+    """Describe a step in a word or two."""
     if step.together:
         return f"({' + '.join(map(_outline, step.together))})"
     if step.verb not in TURNS:
         return str(step.params["name"] if step.verb == "control" else step.verb).replace("_", " ")
-    said = str(step.params.get("say") or step.params.get("returns") or step.verb)
+    message = str(step.params.get("say") or step.params.get("returns") or step.verb)
     who = f"{step.params['as']}: " if "as" in step.params else ""
     copies = f" x {step.at_once}" if step.at_once > 1 else ""
     during = f" while ({', '.join(map(_outline, step.during))})" if step.during else ""
     notes = ", ".join(_notes(step))
-    return f"{who}{said}{copies}{f' ({notes})' if notes else ''}{during}"
+    return f"{who}{message}{copies}{f' ({notes})' if notes else ''}{during}"
 
 
 def _notes(step: Step) -> Iterator[str]:

@@ -13,7 +13,7 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 from referencing import Registry
 from referencing.jsonschema import DRAFT202012
 
-from continuity_spec.contract import load_openapi
+from continuity_spec.openapi.document import load_openapi
 
 DOCUMENT = load_openapi()
 URI = "urn:the-document"

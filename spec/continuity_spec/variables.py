@@ -1,22 +1,17 @@
-"""Which kind of thing each `$name` of a scenario stands for. The kind follows the position, and may not change.
+"""Find the variables (`$name`) of a scenario, and the kind of value that each holds.
 
-It knows where names stand, and nothing about their values.
+The kind follows from the position: `$s` in `session: $s` is a session. This module knows positions, and no values.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
 
 from continuity_spec.expectations import groups
+from continuity_spec.model import Scenario, Step
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from continuity_spec.model import Scenario, Step
-
-_NAME = re.compile(r"\$[a-z][a-z0-9-]*")
+_VARIABLE = re.compile(r"\$[a-z][a-z0-9-]*")
 
 _KINDS_IN_REQUESTS = {
     "session": "session",
@@ -43,10 +38,10 @@ _KINDS_IN_EXPECTATIONS = {
 
 
 def uses(scenario: Scenario) -> Iterator[tuple[str, str, Step]]:
-    """Go through every use of a name at a position that has a kind: the name, the kind, the step."""
+    """Yield every use of a variable at a position that has a kind: the variable, the kind, the step."""
     for step in scenario.walk():
-        for name, kind in _in_step(step):
-            yield name, kind, step
+        for variable, kind in _in_step(step):
+            yield variable, kind, step
 
 
 def _in_step(step: Step) -> Iterator[tuple[str, str]]:
@@ -59,7 +54,7 @@ def _in_step(step: Step) -> Iterator[tuple[str, str]]:
 
 
 def _positions(step: Step) -> Mapping[str, object]:
-    """Give the parameters that have a kind. `expect: {reads: …}` and `model: {reads: …}` are told apart by where they stand."""
+    """Collect the parameters of a step, with those inside `params`, `model` and `rows`, by their position."""
     params = step.params.get("params") if step.verb == "control" else step.params
     model = step.params.get("model")
     rows = step.params.get("rows")
@@ -75,5 +70,5 @@ def _in_mapping(data: Mapping[str, object], kinds: Mapping[str, str]) -> Iterato
         kind = kinds.get(key.split(" ")[0])
         values = value if isinstance(value, list) else [value]
         for item in values:
-            if kind is not None and isinstance(item, str) and _NAME.fullmatch(item):
+            if kind is not None and isinstance(item, str) and _VARIABLE.fullmatch(item):
                 yield item, kind

@@ -1,44 +1,43 @@
-"""Reads the spec's files, checks them against their schemas, and gives them as the types of `model`.
+"""Read the files of a spec, check them against their schemas, and return them as the types of `model`.
 
-Never a traceback: whatever is wrong with a file is a SpecError that says where. What runs the scenarios is not known here.
+Whatever is wrong with a file is raised as a SpecError that names the place. This module does not know who plays the scenarios.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from continuity_spec.errors import InconsistentSpecError, NotJsonError, UnreadableFileError, suggestion
+from continuity_spec.load.schema import validate
+from continuity_spec.load.steps import read_steps
+from continuity_spec.load.yaml_document import Document, read_text, read_yaml
 from continuity_spec.model import Always, Level, Release, Requirement, Scenario, Spec
-from continuity_spec.schema import check
-from continuity_spec.steps import inferred_needs, read_steps
-from continuity_spec.yaml_source import Document, read_text, read_yaml
+from continuity_spec.needs import inferred_needs
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-BUNDLED = Path(__file__).parent
-"""The folder of the spec that comes with this package."""
+BUNDLED = Path(__file__).parents[1]
+"""The folder of the spec that this package contains."""
 
 _Data = dict[str, Any]
 
 
-def load(folder: Path | None = None) -> Spec:
-    """Give the spec in this folder, by default the bundled one. Read once in a process."""
+def load_spec(folder: Path | None = None) -> Spec:
+    """Load the spec in this folder, by default the bundled one. Each folder is read once in a process."""
     return _load((folder or BUNDLED).resolve())
 
 
 def load_requirements(path: Path) -> tuple[Requirement, ...]:
-    """Give the requirements of one file, wherever it is."""
+    """Load the requirements of one file, wherever it is."""
     return _requirements(path, str(path))
 
 
 def load_checked(path: Path, schema_name: str) -> object:
-    """Give the plain data of a YAML file that has the form of this schema, such as `profile`."""
+    """Load the data of a YAML file, and check them against a schema such as `profile`."""
     document = read_yaml(path)
-    check(document, schema_name)
+    validate(document, schema_name)
     return document.data
 
 
@@ -47,36 +46,36 @@ def _load(folder: Path) -> Spec:
     files = sorted((folder / "requirements").glob("*.yaml"))
     if not files:
         raise UnreadableFileError(
-            str(folder), "there is no requirements/*.yaml in this folder", "Name the folder of a spec."
+            str(folder), "there is no requirements/*.yaml in this folder", "Give the folder of a spec."
         )
     requirements = [entry for path in files for entry in _requirements(path, f"requirements/{path.name}")]
-    _demand_unique_ids(requirements)
+    _check_ids_are_unique(requirements)
     releases = [_release(path, requirements) for path in sorted((folder / "releases").glob("*.yaml"))]
     return Spec(tuple(requirements), {release.name: release for release in releases})
 
 
 def _requirements(path: Path, file: str) -> tuple[Requirement, ...]:
     document = read_yaml(path, file)
-    check(document, "requirements")
-    entries: list[_Data] = document.data  # type: ignore[assignment] # the schema says so
+    validate(document, "requirements")
+    entries: list[_Data] = document.data  # type: ignore[assignment] # the schema ensures it
     reader = _EntryReader(document, path)
     return tuple(reader.requirement(entry, index) for index, entry in enumerate(entries))
 
 
-def _demand_unique_ids(requirements: Iterable[Requirement]) -> None:
+def _check_ids_are_unique(requirements: Iterable[Requirement]) -> None:
     seen: dict[str, Requirement] = {}
     for requirement in requirements:
         earlier = seen.setdefault(requirement.id, requirement)
         if earlier is not requirement:
-            what = f"the id {requirement.id} is taken by {earlier.place}"
-            raise InconsistentSpecError(str(requirement.place), what, "Take the next free number of the area.")
+            what = f"the id {requirement.id} is already used at {earlier.place}"
+            raise InconsistentSpecError(str(requirement.place), what, "Use the next free number of the area.")
 
 
 def _release(path: Path, requirements: Iterable[Requirement]) -> Release:
     file = f"releases/{path.name}"
     document = read_yaml(path, file)
-    check(document, "release")
-    data: _Data = document.data  # type: ignore[assignment] # the schema says so
+    validate(document, "release")
+    data: _Data = document.data  # type: ignore[assignment] # the schema ensures it
     known = {requirement.id for requirement in requirements}
     for index, wanted in enumerate(data["ids"]):
         if wanted not in known:
@@ -86,7 +85,7 @@ def _release(path: Path, requirements: Iterable[Requirement]) -> Release:
 
 
 class _EntryReader:
-    """Makes requirements out of the checked data of one file."""
+    """Turns the checked data of one file into requirements."""
 
     def __init__(self, document: Document, path: Path) -> None:
         self._document = document
@@ -132,15 +131,15 @@ class _EntryReader:
         )
 
     def _vectors(self, name: str, path: tuple[str | int, ...]) -> list[_Data]:
-        """Find vectors: they lie beside the folder of the requirements, or in it."""
+        """Read a file of test vectors, beside the folder of the requirements or inside it."""
         folders = (self._path.parent.parent, self._path.parent)
-        found = next((folder / name for folder in folders if (folder / name).is_file()), None)
-        if found is None:
+        file = next((folder / name for folder in folders if (folder / name).is_file()), None)
+        if file is None:
             where = str(self._document.place((*path, "examples")))
             raise UnreadableFileError(
-                where, f"there is no file {name}", "Put it beside the folder of the requirements."
+                where, f"there is no file {name}", "Put it next to the folder of the requirements."
             )
-        return _vectors(read_text(found, name), name)
+        return _vectors(read_text(file, name), name)
 
 
 def _vectors(text: str, name: str) -> list[_Data]:
@@ -150,6 +149,10 @@ def _vectors(text: str, name: str) -> list[_Data]:
         raise NotJsonError(
             f"{name}:{error.lineno}:{error.colno}", f"not JSON: {error.msg}", "Correct it here."
         ) from error
+    except RecursionError as error:
+        raise NotJsonError(name, "lists and objects are nested too deep", "Use fewer levels.") from error
+    except ValueError as error:  # Python limits the digits of a number
+        raise NotJsonError(name, "a number has too many digits", "Use fewer digits.") from error
     if not isinstance(data, list) or not data or not all(isinstance(item, dict) and item for item in data):
         raise NotJsonError(name, "vectors are not a list of objects", "Write [{…}, …] with at least one object.")
     return data

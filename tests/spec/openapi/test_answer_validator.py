@@ -1,4 +1,4 @@
-"""A contract finds what is wrong with an answer, and says it so that a person understands."""
+"""The validator finds what is wrong with an answer, and says where, what was expected and what was found."""
 
 import copy
 import json
@@ -6,14 +6,15 @@ import time
 
 import pytest
 
-from continuity_spec.contract import Contract, load_openapi
+from continuity_spec.openapi.answers import AnswerValidator
+from continuity_spec.openapi.document import load_openapi
 
 CHAT = ("POST", "/v1/chat/completions")
 RESPONSES = ("POST", "/v1/responses")
 HEADERS = {"x-my-session": ["api-1"], "content-type": ["application/json"]}
 ERROR = {"error": {"message": "No.", "type": "server_error", "param": None, "code": None}}
 
-contract = Contract("X-My-Session")
+validator = AnswerValidator("X-My-Session")
 
 
 def example(name):
@@ -28,11 +29,11 @@ def stream(path):
 
 
 def of_body(body, operation=CHAT, status=200, headers=HEADERS):
-    return contract.problems(*operation, status, "application/json", headers, body)
+    return validator.problems(*operation, status, "application/json", headers, body)
 
 
 def of_events(events, operation=CHAT):
-    return contract.problems(*operation, 200, "text/event-stream", HEADERS, None, events)
+    return validator.problems(*operation, 200, "text/event-stream", HEADERS, None, events)
 
 
 def changed(pointer, value, name="ChatCompletion"):
@@ -59,7 +60,7 @@ class TestWhatIsRight:
     def test_a_stream(self, path):
         assert of_events(stream(path), ("POST", path)) == []
 
-    def test_what_openai_sends_beside_it(self):
+    def test_other_fields_of_openai_are_allowed(self):
         body = {**example("ChatCompletion"), "service_tier": "default", "system_fingerprint": "fp_1", "x": {"y": 1}}
 
         assert of_body(body) == []
@@ -67,7 +68,7 @@ class TestWhatIsRight:
     def test_an_event_of_openai_that_the_document_does_not_know(self):
         assert of_events([{"type": "response.reasoning_text.delta", "delta": "Hm"}], RESPONSES) == []
 
-    def test_a_chunk_without_choices_that_tells_the_usage(self):
+    def test_a_chunk_without_choices_that_has_the_usage(self):
         usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
         chunk = {
             "id": "c",
@@ -86,7 +87,7 @@ class TestWhatIsRight:
     def test_parameters_and_case_of_the_content_type_do_not_count(self):
         kind = "Application/JSON; charset=utf-8"
 
-        assert contract.problems(*CHAT, 200, kind, HEADERS, example("ChatCompletion")) == []
+        assert validator.problems(*CHAT, 200, kind, HEADERS, example("ChatCompletion")) == []
 
     def test_a_query_is_no_part_of_the_path(self):
         page = {"object": "list", "data": [], "has_more": False}
@@ -111,17 +112,17 @@ class TestStatusAndOperation:
         assert of_body({}, ("GET", "/v1/models"), 500) == ["status: expected one of 200, 401, 502, found 500"]
 
     def test_an_undocumented_content_type(self):
-        found = contract.problems(*CHAT, 200, "text/html", HEADERS, None)
+        found = validator.problems(*CHAT, 200, "text/html", HEADERS, None)
 
         assert found == ["content type: expected application/json or text/event-stream, found text/html"]
 
     def test_no_content_type(self):
-        assert contract.problems("GET", "/health", 200, "", {}, {"status": "ok"}) == [
+        assert validator.problems("GET", "/health", 200, "", {}, {"status": "ok"}) == [
             "content type: expected application/json, found none"
         ]
 
     def test_an_error_has_no_event_stream(self):
-        assert contract.problems(*CHAT, 400, "text/event-stream", HEADERS, None, [ERROR]) != []
+        assert validator.problems(*CHAT, 400, "text/event-stream", HEADERS, None, [ERROR]) != []
 
 
 class TestHeaders:
@@ -136,7 +137,7 @@ class TestHeaders:
         headers = {"x-hermes-session-id": ["api-1"]}
         answer = (*CHAT, 200, "application/json", headers, example("ChatCompletion"))
 
-        assert Contract("x-hermes-session-id").problems(*answer) == []
+        assert AnswerValidator("x-hermes-session-id").problems(*answer) == []
 
     def test_the_continuity_header_comes_twice(self):
         assert of_body(example("ChatCompletion"), headers={"x-my-session": ["a", "b"]}) == [
@@ -153,16 +154,16 @@ class TestHeaders:
         assert found[0].startswith(f"header X-My-Session: expected {expected}")
 
     @pytest.mark.parametrize("value", ["1", "120", "Fri, 31 Dec 1999 23:59:59 GMT"])
-    def test_a_busy_session_says_when_to_come_again(self, value):
+    def test_a_busy_session_says_when_to_try_again(self, value):
         assert of_body(ERROR, status=409, headers={"retry-after": [value]}) == []
 
-    def test_a_busy_session_does_not_say_when_to_come_again(self):
+    def test_a_busy_session_does_not_say_when_to_try_again(self):
         assert of_body(ERROR, status=409) == ["header Retry-After: expected exactly one, found none"]
 
     def test_a_busy_session_says_nonsense(self):
         assert of_body(ERROR, status=409, headers={"retry-after": ["soon"]}) != []
 
-    def test_an_error_need_not_tell_the_session(self):
+    def test_an_error_need_not_name_the_session(self):
         assert of_body(ERROR, status=502, headers={}) == []
 
 
@@ -188,7 +189,7 @@ class TestBody:
         assert of_body({}) == ["body: expected the fields id, object, created, model, choices, found no field"]
 
     @pytest.mark.parametrize(("body", "found"), [(None, "null"), ([], "[]"), ("Hello", '"Hello"'), (7, "7")])
-    def test_something_that_is_no_object(self, body, found):
+    def test_something_that_is_not_an_object(self, body, found):
         assert of_body(body) == [f"body: expected object, found {found}"]
 
     def test_what_was_found_is_cut(self):
@@ -197,7 +198,7 @@ class TestBody:
         assert len(found) < 160
         assert found.endswith("xxx…")
 
-    def test_a_body_that_is_altogether_wrong_is_told_in_part(self):
+    def test_of_many_problems_only_the_first_are_listed(self):
         assert len(of_body(changed("choices", [7] * 500))) == 20
 
     @pytest.mark.parametrize("body", [{}, {"error": "No."}, {"error": {"message": "No."}}, {"detail": "No."}])

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from continuity_spec import load, load_requirements
+from continuity_spec import load_requirements, load_spec
 from continuity_spec.expectations import groups
-from continuity_spec.lint import lint_requirements
-from continuity_spec.listing import as_rows, as_table, lint
-from continuity_spec.loader import BUNDLED
-from continuity_spec.schema import schema
+from continuity_spec.lint import lint_files, lint_requirements
+from continuity_spec.load.loader import BUNDLED
+from continuity_spec.load.schema import schema
+from continuity_spec.render.table import as_rows, as_table
 
-SPEC = load()
+SPEC = load_spec()
 SCENARIOS = [(entry, scenario) for entry in SPEC.requirements for scenario in entry.scenarios]
 EVERY_ENTRY = pytest.mark.parametrize("entry", SPEC.requirements, ids=lambda entry: entry.id)
 EVERY_SCENARIO = pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_release_1_0_is_in_the_order_of_the_files():
 
 
 def test_lint_has_nothing_to_say():
-    assert lint(sorted((BUNDLED / "requirements").glob("*.yaml"))) == []
+    assert lint_files(sorted((BUNDLED / "requirements").glob("*.yaml"))) == []
     assert lint_requirements(SPEC.requirements) == []
 
 

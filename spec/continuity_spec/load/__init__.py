@@ -1,0 +1,1 @@
+"""Reads the files of a spec: YAML, JSON Schema, and the requirements in them."""

@@ -1,0 +1,40 @@
+"""Infer from the steps of a scenario what the target must offer, such as streaming or a second principal.
+
+It reads steps; it knows neither files nor what a given target offers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from continuity_spec.model import REQUESTS, TURNS, Step
+
+
+def inferred_needs(steps: Iterable[Step]) -> frozenset[str]:
+    """Find everything that the target must offer for these steps to make sense."""
+    return frozenset(need for step in steps for part in step.walk() for need in _needs(part))
+
+
+def _needs(step: Step) -> Iterator[str]:
+    if step.verb == "respond" or (step.verb in REQUESTS and "response" in step.params) or step.verb == "evict":
+        yield "responses"
+    if step.verb in {"get", "delete"} and "session" in step.params:
+        yield "sessions"
+    if step.params.get("as") == "bob":
+        yield "tenants"
+    if step.verb in TURNS:
+        yield from _needs_of_turn(step.params)
+
+
+def calls_client(model: object) -> bool:
+    """True if the model calls a tool of the client in this turn, alone or together with a tool of the target."""
+    return model == "calls client" or (isinstance(model, dict) and "calls" in model)
+
+
+def _needs_of_turn(params: Mapping[str, object]) -> Iterator[str]:
+    if params.get("stream") is True:
+        yield "streaming"
+    if params.get("compress") is True:
+        yield "compression"
+    if calls_client(params.get("model")) or "returns" in params:
+        yield "client-tools"

@@ -1,0 +1,1 @@
+"""Writes requirements as plain text for a terminal: a table, and a page with sequence diagrams."""
