@@ -11,7 +11,7 @@ from continuity_conformance.fuzz.sequence.counterexample import Counterexample
 from continuity_conformance.fuzz.sequence.machine import LINKS, Machine, Reach, draw
 from continuity_conformance.fuzz.sequence.search import Searched, reach_of, search
 from continuity_conformance.results.redaction import redactor_of
-from continuity_conformance.run.scheduler import Runner
+from continuity_conformance.run.scheduler import Scheduler
 from continuity_conformance.scenario.context import Context
 from continuity_conformance.target.profile import DEFAULT_OPTIONS
 from continuity_plugins.reference import reference_profile
@@ -72,7 +72,7 @@ def test_every_link_of_the_openapi_document_is_a_rule():
 @asynccontextmanager
 async def stage_of(defect: str) -> AsyncIterator[Context]:
     profile = reference_profile((f"--defect={defect}",))
-    runner = Runner(profile, "", "reference", redactor_of(profile))
+    runner = Scheduler(profile, "", "reference", redactor_of(profile))
     try:
         await runner.open()
         yield runner.context
