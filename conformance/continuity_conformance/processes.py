@@ -13,7 +13,7 @@ from typing import Final
 import aiohttp
 
 from continuity_conformance.credentials import standing_fields
-from continuity_conformance.errors import NotStartedError
+from continuity_conformance.errors import NotStartedError, UsageError
 from continuity_conformance.ports import Port
 from continuity_conformance.profile import Profile
 
@@ -59,6 +59,17 @@ class StartedProcess:
 
     def file(self, template: str) -> Path:
         return Path(self._filled(template))
+
+    def own_file(self, template: str, setting: str) -> Path:
+        """A file that the kit may replace. Raises UsageError for one outside the target's folder; links are followed."""
+        file = self.file(template)
+        if Path(self._folder.name).resolve() not in file.resolve().parents:
+            raise UsageError(
+                "this file is not in the folder that the kit made for the target, so the kit does not replace it.",
+                where=f"{setting}: {template}",
+                do="Name a file that the target keeps in {folder}, such as {folder}/responses.db.",
+            )
+        return file
 
     def twin(self) -> "StartedProcess":
         """Another process on the same folder."""

@@ -67,9 +67,9 @@ class Server:
 
     @property
     def database(self) -> Path:
-        """The file that old databases are put in place of."""
+        """The file that old databases replace. Raises UsageError unless it is in the target's folder."""
         assert self.started is not None, "only a target that the kit started has a database that it may replace"
-        return self.started.file(self.profile.legacy)
+        return self.started.own_file(self.profile.legacy, "legacy")
 
     async def _stopped(self) -> StartedProcess:
         assert self.started is not None, "only a target that the kit started can be stopped"
@@ -78,6 +78,7 @@ class Server:
         return self.started
 
     def _replaced(self, started: StartedProcess, write: Callable[[Path], None]) -> StartedProcess:
+        """Put an old database in place. The kit made the folder for this run, so no file of the user is in it."""
         for path in self._database_files():
             path.unlink(missing_ok=True)
         write(self.database)
