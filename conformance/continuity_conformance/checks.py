@@ -200,7 +200,8 @@ async def real_client(dialogue: Dialogue) -> AsyncIterator["AsyncOpenAI"]:
         api_key=key if key and profile.key_field.usual else "none",
         default_headers=dict(standing_fields(profile, "" if profile.key_field.usual else key)),
         max_retries=0,
-        http_client=openai.DefaultAsyncHttpxClient(verify=trust(profile.ca)),
+        # It removes only Authorization on a redirect to another host: a key in another field would be given away.
+        http_client=openai.DefaultAsyncHttpxClient(verify=trust(profile.ca), follow_redirects=False),
     )
     try:
         async with client, asyncio.timeout(seconds * _CLIENT_TURNS):
