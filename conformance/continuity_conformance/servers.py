@@ -58,9 +58,13 @@ class Server:
         await started.kill()
 
     def _touches(self) -> list[tuple[str, int, int]]:
-        """Which files the database consists of, their sizes, and when each was written to."""
-        files = [(path.name, path.stat()) for path in self._database_files() if path.exists()]
-        return [(name, now.st_size, now.st_mtime_ns) for name, now in files]
+        """The files of the database, with their sizes and the times of their last changes."""
+        files = []
+        for path in self._database_files():
+            with suppress(FileNotFoundError):  # the target deletes its journal at any moment
+                now = path.stat()
+                files.append((path.name, now.st_size, now.st_mtime_ns))
+        return files
 
     def _database_files(self) -> list[Path]:
         return [self.database.with_name(self.database.name + suffix) for suffix in _SQLITE_FILES]

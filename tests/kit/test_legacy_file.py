@@ -1,6 +1,8 @@
 """`legacy` names a database that the kit replaces. It never names a file of the user."""
 
 import asyncio
+import itertools
+import os
 import sys
 from pathlib import Path
 
@@ -107,3 +109,24 @@ def test_a_file_behind_a_link_stays(users: Path):
 
 def test_the_folder_itself_is_no_database():
     assert "{folder}" in refusal("{folder}/.")
+
+
+def test_a_journal_may_disappear_at_any_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """SQLite deletes it while the kit watches the files of the database."""
+    database, journal = tmp_path / "gateway.db", tmp_path / "gateway.db-journal"
+    database.touch()
+    journal.touch()
+    stat, looks = Path.stat, itertools.count(1)
+
+    def gone_at_every_second_look(path: Path, **how: bool) -> os.stat_result:
+        if path == journal and next(looks) % 2 == 0:
+            raise FileNotFoundError
+        return stat(path, **how)
+
+    monkeypatch.setattr(Path, "stat", gone_at_every_second_look)
+    monkeypatch.setattr(Server, "database", database)
+    server = Server("", Profile("mine"))
+
+    seen = [[name for name, *_ in server._touches()] for _ in range(2)]
+
+    assert seen == [[database.name, journal.name], [database.name]]
