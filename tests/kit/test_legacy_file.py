@@ -44,7 +44,7 @@ def test_a_profile_cannot_name_a_file_outside_the_folder(tmp_path: Path, legacy:
         profile_with(tmp_path, legacy)
 
     message = str(caught.value)
-    assert f'{legacy} is no value for "legacy".' in message
+    assert f'{legacy} is not a valid value for "legacy".' in message
     assert "profile.yaml:2:" in message
     assert "such as {folder}/responses.db" in message
 
