@@ -22,7 +22,7 @@ test:
 	@$(MAKE) --no-print-directory -j2 lint pytest
 
 # What takes longest comes first, so that nobody is left alone with it at the end.
-FIRST := tests/matrix tests/install tests/kit tests/gate
+FIRST := tests/e2e tests/install tests/kit tests/gate
 OTHERS := $(filter-out $(FIRST) tests/targets tests/__pycache__,$(patsubst %/,%,$(wildcard tests/*/))) $(wildcard tests/test_*.py)
 
 pytest: $(READY)
@@ -43,10 +43,10 @@ browser:
 	@command -v chromium > /dev/null || (echo "make: installing Debian's chromium for the tests of report.html" && apt-get update -qq && apt-get install -y -qq chromium > /dev/null)
 
 matrix: $(READY)
-	$(BIN)/python tests/matrix/matrix.py
+	$(BIN)/python tools/matrix/matrix.py
 
 mutants: $(READY)
-	PYTHONPATH=tests $(BIN)/python tests/mutants/mutants.py $(MUTANTS)
+	$(BIN)/python tools/mutants/mutants.py $(MUTANTS)
 
 $(READY): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Session Continuity needs Python 3.11 or newer; try: make PYTHON=python3.11")'

@@ -1,6 +1,6 @@
 """Random testing on real servers: the same from the same seed, and a finding can be read and run again.
 
-That its defects are found is in the matrix, with one seed; `benchmarks/seeds.py` tries five.
+That its defects are found is in the matrix, with one seed; `tools/benchmarks/seeds.py` tries five.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
 """The share of mechanical mutants that the suite kills, and what the survivors are.
 
-`make mutants` (`PYTHONPATH=tests python tests/mutants/mutants.py`) plays the mutants and writes `fates.json` and `docs/reference/mutants.md` anew. Those that
+`make mutants` (`python tools/mutants/mutants.py`) plays the mutants and writes `fates.json` and `docs/reference/mutants.md` anew. Those that
 `words.yaml` calls equivalent are left out, since nothing can kill them. `--all` plays them too, everything on each, and says where the word is wrong; `--new`
 plays only those of which nothing is published, and can be stopped and taken up again, after `--quick` for instance, which keeps what dies in seconds and leaves the
 others open; with parts of ids it only tells what becomes of the mutants that have them. `--with SLUG-01` plays that requirement alone, on what nothing

@@ -142,7 +142,7 @@ def _string(text: Text, node: ast.Constant, value: str, parents: Sequence[ast.AS
     if is_sql(value):
         for before, after, whole in sql_edits(value):
             yield Edit("sql", *text.span(node), f"({whole!r})", before, after)
-    elif not _is_name(node, parents) and len(value.split()) < 2:  # more is for people
+    elif not _is_name(node, parents) and len(value.split()) <= 1:  # more words are for people
         yield _edit(text, "constant", node, repr(value + "~" if value else "~"))
 
 

@@ -1,4 +1,4 @@
-"""The kill matrix as a page of the docs, made from the published data, the server's sentences and the spec. `python tests/matrix/page.py` writes it."""
+"""The kill matrix as a page of the docs, made from the published data, the server's sentences and the spec. `python tools/matrix/page.py` writes it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

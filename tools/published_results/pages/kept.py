@@ -9,7 +9,7 @@ from typing import Any
 
 from continuity_conformance.core.cache import user_cache
 
-HERE = Path(__file__).parents[1]
+RESULTS = Path(__file__).parents[3] / "docs" / "results"
 _DROPPED = {"scenarios", "why", "origin", "how", "question", "checked", "build", "pitfalls"}
 """What the spec says about a requirement: it stands in the spec."""
 _DOUBLED = re.compile(r"(?:^|, )([^,]+) \(no answer\), \1(?=,|$)")
@@ -55,7 +55,7 @@ def _requirement(each: dict[str, Any]) -> dict[str, Any]:
 
 def runs() -> list[Path]:
     """The folder of each run, versions of one target in their order."""
-    return sorted((path.parent for path in HERE.glob("*/results.json")), key=_order)
+    return sorted((path.parent for path in RESULTS.glob("*/results.json")), key=_order)
 
 
 def _order(folder: Path) -> tuple[str, list[int]]:

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from continuity_conformance.report.markdown import table
-from pages.kept import HERE, doubles, requirements
+from pages.kept import RESULTS, doubles, requirements
 
 NOT_RUN = "not run"
 HOLDS = "holds"
@@ -53,11 +53,11 @@ class Row:
         return f"**no**: {self.follows}" if self.disagrees else "yes"
 
 
-def disagreements(folder: Path = HERE) -> list[Row]:
+def disagreements(folder: Path = RESULTS) -> list[Row]:
     return [row for row in agreement(folder) if row.disagrees]
 
 
-def agreement(folder: Path = HERE) -> Iterator[Row]:
+def agreement(folder: Path = RESULTS) -> Iterator[Row]:
     for entry in entries():
         for version, measured in entry["measured"].items():
             for shown_by, follows in _following(entry.get("shown_by", {}), version):
@@ -66,7 +66,7 @@ def agreement(folder: Path = HERE) -> Iterator[Row]:
 
 
 def entries() -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = yaml.safe_load((HERE / "measured.yaml").read_text(encoding="utf-8"))
+    found: list[dict[str, Any]] = yaml.safe_load((RESULTS / "measured.yaml").read_text(encoding="utf-8"))
     return found
 
 

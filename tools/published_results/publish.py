@@ -1,10 +1,10 @@
-"""Makes docs/results: runs each target, keeps what is small of its results.json, and lays all of them side by side.
+"""Write docs/results: run targets, keep the small part of each results.json, and write the pages that compare all runs.
 
-`python docs/results/make.py hermes==0.19.0 …` runs these; without a name only the pages are made anew, from what is there. What is kept of a run is every verdict
-with its reason, and of each scenario that failed the text of its first failure: the whole transcript, fit for an issue. The rest of the evidence can be had by
-running the command again.
+`python tools/published_results/publish.py hermes==0.19.0 …` runs these targets and then writes all pages. Without a name it runs nothing and writes the pages from the
+results that are already there. Of a run it keeps every verdict with its reason, and for each failed scenario the text of the first failure: the whole transcript,
+ready for an issue. To get the rest of the evidence, run the command again.
 
-The pages: README.md with all verdicts, and what was measured by hand (`measured.yaml`) beside them; failures.md in the folder of each run.
+The pages are README.md, with all verdicts beside the measurements made by hand (`measured.yaml`), and failures.md in the folder of each run.
 """
 
 import json
@@ -15,7 +15,6 @@ from pathlib import Path
 
 from pages import failures, kept, measured, overview
 
-HERE = Path(__file__).parent
 CONTINUITY = str(Path(sys.executable).with_name("continuity"))
 
 
@@ -26,7 +25,7 @@ def run(target: str) -> None:
         results = json.loads(Path(report, "results.json").read_text(encoding="utf-8"))
     if not results["complete"]:
         sys.exit(f"{target}: the run did not end (exit code {done.returncode})")
-    folder = HERE / target.replace("==", "-")
+    folder = kept.RESULTS / target.replace("==", "-")
     folder.mkdir(exist_ok=True)
     (folder / "results.json").write_text(kept.text(results), encoding="utf-8")
     (folder / "command.txt").write_text(f"{results['started']}  {' '.join(command)}\n", encoding="utf-8")
@@ -34,9 +33,12 @@ def run(target: str) -> None:
 
 def pages() -> dict[Path, str]:
     """Every page, and where it stands."""
-    about = (HERE / "about.md").read_text(encoding="utf-8")
+    about = (kept.RESULTS / "about.md").read_text(encoding="utf-8")
     first = f"{about}\n{overview.side_by_side()}\n{measured.page()}"
-    return {HERE / "README.md": first, **{folder / "failures.md": failures.page(folder) for folder in kept.runs()}}
+    return {
+        kept.RESULTS / "README.md": first,
+        **{folder / "failures.md": failures.page(folder) for folder in kept.runs()},
+    }
 
 
 if __name__ == "__main__":

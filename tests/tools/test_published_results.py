@@ -1,19 +1,17 @@
 """What docs/results publishes: whole runs, accounted for, and in agreement with what was measured by hand."""
 
-import importlib.util
 import json
 import re
-import sys
 import tempfile
 from collections import Counter
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import jsonschema
 import pytest
 import yaml
 
+import publish
 from continuity_conformance.core.cache import user_cache
 from continuity_spec import load_spec
 from continuity_spec.load.schema import schema
@@ -26,16 +24,6 @@ PAGES = sorted(path for path in RESULTS.rglob("*") if path.suffix in {".md", ".y
 OF_A_MACHINE = re.compile(r"/tmp/|/root/|/home/|/Users/|\.cache/|/found/|Bearer (?!\$|<|\*)|\bsk-[\w-]{8}")
 OUR_HOSTS = {"127.0.0.1", "continuity.test", "localhost"}
 MEASURED = yaml.safe_load((RESULTS / "measured.yaml").read_text(encoding="utf-8"))
-
-
-@pytest.fixture(scope="module")
-def make() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("make_results", RESULTS / "make.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture(params=FOLDERS, ids=lambda folder: folder.name)
@@ -213,8 +201,8 @@ def test_a_doubled_history_is_the_expected_one_with_turns_that_are_there_without
     assert kept.doubles({"expected": expected, "actual": actual}) is doubled
 
 
-def test_the_pages_are_made_of_the_results(make: ModuleType):
-    made = make.pages()
+def test_the_pages_are_made_of_the_results():
+    made = publish.pages()
 
     assert set(made) == {RESULTS / "README.md", *(folder / "failures.md" for folder in FOLDERS)}
     assert [path for path, text in made.items() if path.read_text(encoding="utf-8") != text] == []

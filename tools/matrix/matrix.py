@@ -2,9 +2,9 @@
 
 On each defect the areas that it was made for are played, but of the costly requirements (restart, kill, broken store, dozens of examples, a thousand requests)
 only those made for it, unless that is judged on everything that was said: all areas on all defects take half an hour, and say little more. The test measures
-the same rows and compares them.
+the same rows and compares them (tests/e2e/test_matrix.py).
 
-`python tests/matrix/matrix.py` writes the committed file and its page in the docs anew; with names of defects it plays all areas on these and only prints what fails.
+`make matrix` (`python tools/matrix/matrix.py`) writes the committed file and its page in the docs. With names of defects it plays all areas on these and only prints what fails.
 """
 
 import json

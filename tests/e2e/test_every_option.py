@@ -4,7 +4,7 @@ import json
 
 import pytest
 from matrix import play
-from options import OPTIONS
+from option_sets import OPTIONS
 
 from continuity_conformance.core.budget import Budget
 from continuity_conformance.core.verdicts import Verdict
@@ -13,7 +13,7 @@ from continuity_spec import load_spec
 from continuity_spec.load.loader import BUNDLED
 
 LITTLE = Budget(examples=2)
-"""Random testing with the whole budget is what tests/install does, under the default options."""
+"""Random testing with the whole budget is what tests/e2e/test_wheel.py does, under the default options."""
 UNTOLD = {
     "acknowledged-before-stored": "DURABLE-02",
     "kill-reruns-turn": "DURABLE-03",

@@ -1,6 +1,6 @@
 """Whether any verdict changes in ten runs of the whole suite on the reference server, in a row, while every core is kept busy.
 
-    python benchmarks/steady.py [--runs 10]
+    python tools/benchmarks/steady.py [--runs 10]
 
 Exit 1 where a requirement has two verdicts, or one fails. Run it on a machine that does nothing else.
 """

@@ -3,7 +3,7 @@
 Counts answers of 5xx, asks with the other principal's key for what the first has stored, looks whether the process is still the same, and how its
 memory grew after a warm-up. Prints the figures, and ends with 1 where one of them is not as it must be.
 
-    python benchmarks/fuzz_soak.py [--requests N] [--seed S]
+    python tools/benchmarks/fuzz_soak.py [--requests N] [--seed S]
 """
 
 import argparse
@@ -20,10 +20,10 @@ from continuity_conformance.core.budget import Budget
 from continuity_conformance.fuzz.generated.campaign import play
 from continuity_conformance.fuzz.names import Namespace
 from continuity_conformance.fuzz.sync_client import Wire, in_thread
-from continuity_conformance.http.client import Answer, Request, dig
+from continuity_conformance.http.messages import Answer, Request, dig
 from continuity_conformance.results.redaction import redactor_of
 from continuity_conformance.run.scheduler import Runner
-from continuity_conformance.scenario.context import Stage
+from continuity_conformance.scenario.context import Context
 from continuity_plugins.reference import reference_profile
 
 _EXAMPLES: Final = 20
@@ -76,25 +76,25 @@ async def soaked(requests: int, seed: int) -> tuple[Soak, int, int]:
     await runner.open()
     soak = Soak()
     try:
-        process = runner.stage.server.started
+        process = runner.context.server.started
         assert process is not None
         before = process.pid
         while soak.sent < requests:
-            await _one(runner.stage, soak, before, Budget(_EXAMPLES, seed))
+            await _one(runner.context, soak, before, Budget(_EXAMPLES, seed))
             seed += 1
             sys.stderr.write(f"{soak.sent} requests, {memory_of(before):.1f} MiB\n")
-        await in_thread(runner.stage, lambda wire: _ask_as_bob(wire, soak))
+        await in_thread(runner.context, lambda wire: _ask_as_bob(wire, soak))
         return soak, before, process.pid
     finally:
         await runner.close()
 
 
-async def _one(stage: Stage, soak: Soak, pid: int, budget: Budget) -> None:
+async def _one(context: Context, soak: Soak, pid: int, budget: Budget) -> None:
     def recorded(wire: Wire) -> None:
         wire.heard = lambda request, answer: soak.hear(request, answer, wire.target.header, pid)
-        play(wire, Namespace.of(stage, budget.seed), budget)
+        play(wire, Namespace.of(context, budget.seed), budget)
 
-    await in_thread(stage, recorded)
+    await in_thread(context, recorded)
 
 
 def _ask_as_bob(wire: Wire, soak: Soak) -> None:

@@ -65,5 +65,5 @@ def test_the_kit_decided_every_cell():
 
 
 def test_the_page_of_the_docs_says_what_the_matrix_says():
-    """`python tests/matrix/page.py` writes it anew."""
+    """`python tools/matrix/page.py` writes it anew."""
     assert PAGE.read_text(encoding="utf-8") == page(PUBLISHED, DEFECTS, load_spec().requirements)

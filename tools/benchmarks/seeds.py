@@ -1,6 +1,6 @@
 """Whether random testing finds the defects that no scenario finds, within the default budget, whatever the seed.
 
-    python benchmarks/seeds.py [--seeds 1 2 3 4 5] [DEFECT ...]
+    python tools/benchmarks/seeds.py [--seeds 1 2 3 4 5] [DEFECT ...]
 
 Every defect that a requirement of CONTRACT names is played with every seed. Exit 1 where one was missed.
 """

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from catalogue import Mutant
-from options import OPTIONS
+from option_sets import OPTIONS
 
 from continuity_conformance.checks.registry import CONCLUDING, disturbs
 from continuity_spec import Requirement, load_spec

@@ -1,7 +1,7 @@
-"""Sets of options that have every value of every option between them.
+"""Sets of options for the reference server. Together they contain every value of every option.
 
-Options are independent of each other, so that a few whole runs serve; values that only show together (an alias of a derived session, a derived session compressed in
-place) stand in one set.
+Options are independent of each other, so a few whole runs are enough. Values that matter only in combination (an alias of a derived session, a derived session
+that is compressed in place) are in one set.
 """
 
 from collections.abc import Mapping
