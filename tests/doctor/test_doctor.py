@@ -66,7 +66,7 @@ def test_it_fits_into_80_columns(plain):
 
 
 def test_what_it_foresees_is_what_a_run_finds(plain):
-    """On all that is played by steps: whatever is foreseen as not tested or not applicable is just that, and what can be tested is decided."""
+    """On all that is played by steps: whatever is forecast as not tested or not applicable is just that, and what can be tested is decided."""
     foreseen = {each.id: (prospect, each) for each, prospect, _ in looked_at(plain).findings.prospects}
     played = [
         each for _, each in foreseen.values() if each.scenarios and each.area in {"DERIVE", "ECHO", "HISTORY", "SLUG"}

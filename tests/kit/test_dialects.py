@@ -46,7 +46,7 @@ def test_what_is_about_the_told_id_is_not_shown_by_it(untold: Mapping[str, Resul
 def test_nobody_goes_on_in_a_session_that_was_not_told(untold: Mapping[str, Result]):
     outcomes = {each.scenario: each.reason for each in untold["CONCUR-01"].evidence if each.reason}
 
-    assert "does not tell the session" in outcomes["by the id of a derived turn"]
+    assert "does not reveal the session" in outcomes["by the id of a derived turn"]
     assert "by header" not in outcomes
 
 

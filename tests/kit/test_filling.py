@@ -86,7 +86,7 @@ def test_what_is_too_much_in_every_try_is_not_tested(monkeypatch: pytest.MonkeyP
     result = results(profile_of(filling=MORE), "COMPRESS-02")["COMPRESS-02"]
 
     assert result.verdict is Verdict.NOT_TESTED
-    assert "compressed in filler" in result.reason
+    assert "compressed during filler" in result.reason
 
 
 def test_a_failure_counts_what_only_makes_a_turn_long():

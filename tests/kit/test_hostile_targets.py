@@ -96,7 +96,7 @@ def test_a_server_without_continuity_passes_nothing(name):
 
 
 def test_a_server_that_refuses_the_key_is_told_in_one_line():
-    with pytest.raises(UsageError, match="refuses our key") as refusal:
+    with pytest.raises(UsageError, match="refuses the key") as refusal:
         verdicts_on("401")
 
     assert "principals" in str(refusal.value)

@@ -14,7 +14,7 @@ from continuity_conformance.fuzz.generated.campaign import play
 from continuity_conformance.fuzz.names import Namespace
 from continuity_conformance.fuzz.sync_client import in_thread
 from continuity_conformance.results.redaction import redactor_of
-from continuity_conformance.run.scheduler import Runner
+from continuity_conformance.run.scheduler import Scheduler
 from continuity_conformance.run.session import Run
 from continuity_plugins.reference import reference_profile
 from continuity_spec import load_spec
@@ -28,7 +28,7 @@ def result_of(defect, entry, seed=1):
 
 async def requests_of(seed):
     profile = reference_profile()
-    runner = Runner(profile, "", "reference", redactor_of(profile))
+    runner = Scheduler(profile, "", "reference", redactor_of(profile))
     await runner.open()
     sent = []
 

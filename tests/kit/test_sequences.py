@@ -11,13 +11,12 @@ from continuity_conformance.fuzz.sequence.counterexample import Counterexample
 from continuity_conformance.fuzz.sequence.machine import LINKS, Machine, Reach, draw
 from continuity_conformance.fuzz.sequence.search import Searched, reach_of, search
 from continuity_conformance.results.redaction import redactor_of
-from continuity_conformance.run.scheduler import Runner
+from continuity_conformance.run.scheduler import Scheduler
 from continuity_conformance.scenario.context import Context
 from continuity_conformance.target.profile import DEFAULT_OPTIONS
 from continuity_plugins.reference import reference_profile
-from continuity_spec import read_yaml
 from continuity_spec.lint import lint_files
-from continuity_spec.load.loader import BUNDLED
+from continuity_spec.openapi.document import load_openapi
 
 EVERYTHING = frozenset({"responses", "streaming", "sessions", "idempotency", "lose", "evict", "compress", "restart"})
 BOTH = ("alice", "bob")
@@ -53,7 +52,7 @@ def test_every_sequence_is_a_requirement_without_complaints(options, tmp_path):
 
 
 def test_every_link_of_the_openapi_document_is_a_rule():
-    document = read_yaml(BUNDLED / "openapi.yaml").data
+    document = load_openapi()
     links = {
         name
         for path, item in document["paths"].items()
@@ -72,7 +71,7 @@ def test_every_link_of_the_openapi_document_is_a_rule():
 @asynccontextmanager
 async def stage_of(defect: str) -> AsyncIterator[Context]:
     profile = reference_profile((f"--defect={defect}",))
-    runner = Runner(profile, "", "reference", redactor_of(profile))
+    runner = Scheduler(profile, "", "reference", redactor_of(profile))
     try:
         await runner.open()
         yield runner.context

@@ -22,7 +22,7 @@ from continuity_conformance.http.messages import Answer, Request
 from continuity_conformance.http.tls import trust
 from continuity_conformance.probe.client import RemoteProbe
 from continuity_conformance.probe.server import Probe
-from continuity_conformance.run.applicability import foreseen
+from continuity_conformance.run.applicability import forecast
 from continuity_conformance.run.calibrate import ask, assumed, capabilities, conclude
 from continuity_conformance.scenario.context import Context, Observer
 from continuity_conformance.target.profile import Profile
@@ -76,7 +76,7 @@ async def _look(patient: Patient, observer: Observer | None, requirements: Seque
         inventory.model(patient, dialogue)
         inventory.controls(patient, context, told)
         patient.findings.target = context.target
-        patient.findings.prospects = [(each, *foreseen(context, each)) for each in requirements]
+        patient.findings.prospects = [(each, *forecast(context, each)) for each in requirements]
     finally:
         await _clean(patient, context)
 

@@ -8,20 +8,20 @@ _KEY: Final = "{key}"
 
 @dataclass(frozen=True, slots=True)
 class KeyField:
-    """How a key is sent: the name of the field, and its value with `{key}` in it."""
+    """The header field for the key: its name, and its value with `{key}` as the placeholder."""
 
     name: str = "Authorization"
     value: str = f"Bearer {_KEY}"
 
     @classmethod
     def read(cls, line: str) -> "KeyField":
-        """`X-Api-Key: {key}`, as a profile writes it."""
+        """Parse a line such as `X-Api-Key: {key}`."""
         name, _, value = line.partition(":")
         return cls(name.strip(), value.strip())
 
     @property
     def usual(self) -> bool:
-        """Whether it is what OpenAI's own clients send."""
+        """Whether this is what the OpenAI clients send."""
         return self == KeyField()
 
     def filled(self, key: str) -> tuple[str, str]:

@@ -23,7 +23,7 @@ _PIECE: Final = 256 * 1024
 
 
 class Transport:
-    """Sends requests over one pool of connections."""
+    """Sends requests over one connection pool."""
 
     def __init__(self, turn_seconds: float, trusted: ssl.SSLContext | None = None) -> None:
         self._seconds = turn_seconds
@@ -41,7 +41,7 @@ class Transport:
             await self._session.close()
 
     def at_most(self, requests: int) -> "BoundedTransport":
-        """The same, with so many requests on their way at once; the others wait, and that is not the target's time."""
+        """The same transport with at most so many requests in flight; waiting does not count as the target's time."""
         return BoundedTransport(self, requests)
 
     async def send(self, request: Request) -> Answer:
@@ -56,8 +56,8 @@ class Transport:
                 return await (self._send_raw(request) if request.needs_raw_socket else self._send(request))
         except TimeoutError:
             return Answer(error=f"{TIMED_OUT} in {self._seconds:g} s")
-        except (aiohttp.ClientError, OSError, HTTPException, ValueError) as trouble:
-            return Answer(error=f"connection lost: {_in_words(trouble)}")
+        except (aiohttp.ClientError, OSError, HTTPException, ValueError) as error:
+            return Answer(error=f"connection lost: {_in_words(error)}")
 
     async def _send(self, request: Request) -> Answer:
         assert self._session is not None, "use the transport in its `async with` block"
@@ -68,7 +68,7 @@ class Transport:
             headers=request.fields,
             data=_in_pieces(request.data),
             allow_redirects=False,
-            # Bytes that say nothing of their type are sent just so.
+            # A body of bytes without a content type is sent without one.
             skip_auto_headers=("Content-Type",),
         ) as response:
             return await _read(response, hang_up=request.hang_up)
@@ -78,7 +78,7 @@ class Transport:
 
 
 class BoundedTransport:
-    """A transport for a server that many scenarios share, each of them as if alone."""
+    """A transport that bounds the requests in flight, for a server that many scenarios share."""
 
     def __init__(self, transport: Transport, requests: int) -> None:
         self._transport = transport
@@ -97,7 +97,7 @@ AnyTransport = Transport | BoundedTransport
 
 
 def _in_pieces(data: bytes | None) -> bytes | io.BytesIO | None:
-    """A large body is sent piece by piece, so that the others on the loop get their turn."""
+    """Send a large body in pieces, so that it does not block the event loop."""
     return io.BytesIO(data) if data is not None and len(data) > _PIECE else data
 
 
@@ -112,10 +112,10 @@ async def _read(response: aiohttp.ClientResponse, *, hang_up: bool) -> Answer:
             if hang_up and decoder.feed(piece):
                 response.close()
                 return decoded(head, bytes(received))
-    except (aiohttp.ClientError, OSError) as trouble:
-        return decoded(head, bytes(received), f"connection lost: {_in_words(trouble)}")
+    except (aiohttp.ClientError, OSError) as error:
+        return decoded(head, bytes(received), f"connection lost: {_in_words(error)}")
     return decoded(head, bytes(received))
 
 
-def _in_words(trouble: Exception) -> str:
-    return str(trouble) or type(trouble).__name__
+def _in_words(error: Exception) -> str:
+    return str(error) or type(error).__name__

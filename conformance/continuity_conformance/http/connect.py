@@ -1,4 +1,4 @@
-"""Reaching a target: name, port and TLS, each told in one line where it fails. Nothing is asked of the target yet."""
+"""Connecting to a target: name, port and TLS. No request is sent yet."""
 
 import asyncio
 import contextlib
@@ -11,15 +11,15 @@ from urllib.parse import urlsplit
 
 from continuity_conformance.core.errors import UnreachableError
 from continuity_conformance.core.urls import public_url
-from continuity_conformance.http.tls import distrust, trust
+from continuity_conformance.http.tls import tls_problem, trust
 
 _AT_ONCE: Final = 1.5
 _START: Final = "Start the target, or check the address."
 
 
 @dataclass(frozen=True, slots=True)
-class Reached:
-    """How a target was reached. `tls` is empty for plain HTTP."""
+class Connection:
+    """A connection that worked. `tls` is the version, empty for plain HTTP."""
 
     host: str
     address: str
@@ -28,8 +28,8 @@ class Reached:
     tls: str = ""
 
 
-async def must_answer(url: str, ca: str = "", seconds: float = _AT_ONCE) -> Reached:
-    """A closed port is told in one line, at once; so is a name that nobody has, and a certificate that nobody trusts."""
+async def must_answer(url: str, ca: str = "", seconds: float = _AT_ONCE) -> Connection:
+    """Fail fast with one line for a closed port, an unknown host or an untrusted certificate."""
     parts, where = urlsplit(url), public_url(url)
     host, secure = parts.hostname or "", parts.scheme == "https"
     port = parts.port or (443 if secure else 80)
@@ -38,23 +38,23 @@ async def must_answer(url: str, ca: str = "", seconds: float = _AT_ONCE) -> Reac
     try:
         async with asyncio.timeout(seconds):
             _, writer = await asyncio.open_connection(host, port, ssl=context)
-    except ssl.SSLError as trouble:
-        raise UnreachableError(f"TLS: {distrust(trouble)}.", where=where, do=_remedy(trouble)) from None
-    except socket.gaierror as trouble:
+    except ssl.SSLError as error:
+        raise UnreachableError(f"TLS: {tls_problem(error)}.", where=where, do=_remedy(error)) from None
+    except socket.gaierror as error:
         raise UnreachableError(
-            f"The name {host} is not known ({trouble.strerror}).", where=where, do="Check the address."
+            f"The name {host} is not known ({error.strerror}).", where=where, do="Check the address."
         ) from None
     except TimeoutError:
         raise UnreachableError(f"Nothing answers (no connection in {seconds:g} s).", where=where, do=_START) from None
-    except OSError as trouble:
-        raise UnreachableError(f"Nothing answers ({trouble}).", where=where, do=_START) from None
-    reached = Reached(host, writer.get_extra_info("peername")[0], port, time.monotonic() - began, _tls(writer))
+    except OSError as error:
+        raise UnreachableError(f"Nothing answers ({error}).", where=where, do=_START) from None
+    connection = Connection(host, writer.get_extra_info("peername")[0], port, time.monotonic() - began, _tls(writer))
     await _hang_up(writer)
-    return reached
+    return connection
 
 
 async def _hang_up(writer: asyncio.StreamWriter) -> None:
-    """At once: nobody is waited for to say goodbye."""
+    """Abort: do not wait for the other side to close."""
     writer.transport.abort()
     with contextlib.suppress(OSError):
         await writer.wait_closed()
@@ -65,29 +65,29 @@ def _tls(writer: asyncio.StreamWriter) -> str:
     return (encrypted.version() or "TLS") if encrypted is not None else ""
 
 
-def _remedy(trouble: ssl.SSLError) -> str:
-    if isinstance(trouble, ssl.SSLCertVerificationError):
+def _remedy(error: ssl.SSLError) -> str:
+    if isinstance(error, ssl.SSLCertVerificationError):
         return "Name the file of its authority: ca: ca.pem in the profile (continuity doctor: --ca ca.pem)."
     return "Try the same address with http://"
 
 
 async def other_than_http(url: str, seconds: float) -> str:
-    """What a port speaks that did not answer a request, as far as it shows: a TLS handshake is tried, and whatever it says by itself is read."""
+    """Guess what a port speaks that did not answer an HTTP request: try a TLS handshake, then read what it sends by itself."""
     parts = urlsplit(url)
     host, secure = parts.hostname or "", parts.scheme == "https"
     port = parts.port or (443 if secure else 80)
     if not secure and await _speaks_tls(host, port, seconds):
         return "it speaks TLS: try the same address with https://"
-    said = await _greeting(host, port, seconds)
-    return f"it does not speak HTTP; it says: {said}" if said else "it does not speak HTTP"
+    greeting = await _greeting(host, port, seconds)
+    return f"it does not speak HTTP; it sends: {greeting}" if greeting else "it does not speak HTTP"
 
 
 async def _speaks_tls(host: str, port: int, seconds: float) -> bool:
-    anybody = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    anybody.check_hostname, anybody.verify_mode = False, ssl.CERT_NONE
+    any_certificate = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    any_certificate.check_hostname, any_certificate.verify_mode = False, ssl.CERT_NONE
     try:
         async with asyncio.timeout(seconds):
-            _, writer = await asyncio.open_connection(host, port, ssl=anybody)
+            _, writer = await asyncio.open_connection(host, port, ssl=any_certificate)
     except (OSError, TimeoutError):
         return False
     await _hang_up(writer)
@@ -102,9 +102,9 @@ async def _greeting(host: str, port: int, seconds: float) -> str:
         return ""
     try:
         async with asyncio.timeout(seconds):
-            said = await reader.read(60)
+            greeting = await reader.read(60)
     except (OSError, TimeoutError):
         return ""
     finally:
         await _hang_up(writer)
-    return said.decode("ascii", "backslashreplace").strip()
+    return greeting.decode("ascii", "backslashreplace").strip()

@@ -1,7 +1,6 @@
-"""Reading answers of the two endpoints: their text, ids and sessions, plain or streamed.
+"""Reads the answers of both endpoints, plain or streamed: text, ids, session, tool calls.
 
-An answer may have any shape at all; what is not there is None, never an error. `flaw` says in words why an answer is not one that a turn can go
-on from.
+An answer may have any shape. What is missing is None, never an error; `flaw` says why an answer cannot be used as the answer to a turn.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +15,7 @@ _SHOWN: Final = 120
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """An answer to a turn. `session` is what the body names, `tool_calls` what the client is asked to do."""
+    """The answer to a turn. `session` is the session object of the body, `tool_calls` are the calls for the client."""
 
     id: str | None
     text: str
@@ -58,7 +57,7 @@ def _read_chat_stream(answer: Answer) -> Reading:
 
 
 def _joined_calls(choices: Sequence[object]) -> tuple[Mapping[str, object], ...]:
-    """The tool calls of a stream, their arguments put together."""
+    """The tool calls of a stream, with their arguments joined."""
     calls: dict[object, dict[str, object]] = {}
     for piece in (piece for choice in choices for piece in _mappings(dig(choice, "delta", "tool_calls"))):
         call = calls.setdefault(

@@ -1,4 +1,4 @@
-"""Evidence: exchanges and interventions as results.json keeps them, redacted and cut, and the text of a failure."""
+"""Evidence: exchanges and interventions as results.json stores them, redacted and shortened, and the text of a failure."""
 
 import string
 import textwrap
@@ -21,20 +21,20 @@ from continuity_spec import Requirement
 _TEXT_KEPT: Final = 400
 _WIDTH: Final = 100
 _SAFE: Final = string.printable[:95].replace("%", "")
-"""What stands for itself where bytes are written as a text: ASCII that can be seen, and blanks."""
+"""Bytes that need no percent-encoding when a body is written as text: printable ASCII and spaces."""
 _TOLD_AT_MOST: Final = 24
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """A dialogue as results.json tells it."""
+class DialogueEvidence:
+    """A dialogue as results.json stores it."""
 
     exchanges: tuple[Mapping[str, Any], ...]
     interventions: tuple[Mapping[str, Any], ...] = ()
 
 
 def as_evidence(exchange: Exchange, redactor: Redactor) -> dict[str, object]:
-    """One exchange as results.json keeps it."""
+    """One exchange as results.json stores it."""
     return {
         "at": round(exchange.at, 3),
         "seconds": round(exchange.answer.seconds, 3),
@@ -45,7 +45,7 @@ def as_evidence(exchange: Exchange, redactor: Redactor) -> dict[str, object]:
         "request": _request(exchange.request, redactor),
         "answer": _answer(exchange.answer, redactor) if exchange.answer.status else None,
         "error": redactor.body(exchange.answer.error),
-        "told": _told(exchange.reading, redactor) if exchange.reading is not None else None,
+        "told": _reading(exchange.reading, redactor) if exchange.reading is not None else None,
         "seen": [redactor.body(each) for each in exchange.seen] if exchange.seen is not None else None,
         "summarised": [redactor.text(label) for label in exchange.summarised],
         **({"replays": exchange.replays} if exchange.replays else {}),
@@ -53,7 +53,7 @@ def as_evidence(exchange: Exchange, redactor: Redactor) -> dict[str, object]:
 
 
 def as_note(intervention: Intervention, redactor: Redactor) -> dict[str, object]:
-    """One intervention as results.json keeps it."""
+    """One intervention as results.json stores it."""
     return {
         "at": round(intervention.at, 3),
         "step": intervention.number,
@@ -63,8 +63,8 @@ def as_note(intervention: Intervention, redactor: Redactor) -> dict[str, object]
     }
 
 
-def _told(reading: Reading, redactor: Redactor) -> dict[str, object]:
-    """What the answer to a turn says, plain or streamed, without its wrapping."""
+def _reading(reading: Reading, redactor: Redactor) -> dict[str, object]:
+    """The ids and the text of an answer, plain or streamed."""
     session = reading.session.get("id") if reading.session is not None else None
     return {
         "response": redactor.text(reading.id or ""),
@@ -87,11 +87,11 @@ def _request(request: Request, redactor: Redactor) -> dict[str, object]:
 
 
 def _made_of(request: Request, redactor: Redactor) -> list[list[object]]:
-    """What a body is made of that no text shows as it is: because it is too long, is no UTF-8, or has control characters in it."""
+    """The parts of a body that cannot be shown as text: too long, not UTF-8, or with control characters."""
     parts = [(text.encode(), times) for text, times in request.made_of]
     if not parts and isinstance(request.body, bytes) and len(request.body) <= BODY_KEPT and not _is_plain(request.body):
         parts = [(request.body, 1)]
-    # A body with a secret in it is none that can be shown.
+    # A body that contains a secret is not shown.
     secret = any(redactor.hides(part.decode("utf-8", "surrogateescape")) for part, _ in parts)
     return [] if secret else [[quote(part, safe=_SAFE), times] for part, times in parts]
 
@@ -108,8 +108,8 @@ def _answer(answer: Answer, redactor: Redactor) -> dict[str, object]:
     return {"status": answer.status, "headers": redactor.headers(answer.headers), "body": body}
 
 
-def failure_text(requirement: Requirement, scenario: str, unmet: Unmet, dialogue: Told, again: str) -> str:
-    """A failure as people read it: requirement, step, expected, actual, the dialogue, why it matters, how to run it again."""
+def failure_text(requirement: Requirement, scenario: str, unmet: Unmet, dialogue: DialogueEvidence, again: str) -> str:
+    """A failure for people: requirement, step, expected, actual, the dialogue, why it matters, how to run it again."""
     how = "is broken" if requirement.level.forbids else "is not met"
     head = f"{requirement.id} ({requirement.level}) {how}: {requirement.text}"
     why = f"Why it matters: {requirement.why}"
@@ -133,14 +133,14 @@ def failure_text(requirement: Requirement, scenario: str, unmet: Unmet, dialogue
     return "\n".join(lines)
 
 
-def _curl_lines(expectation: str, dialogue: Told) -> list[str]:
-    """A curl where one request shows it; the key is taken from the environment."""
+def _curl_lines(expectation: str, dialogue: DialogueEvidence) -> list[str]:
+    """A curl command if one request shows the failure; the key comes from the environment."""
     command = one_request(expectation, dialogue.exchanges, dialogue.interventions)
     return ["  One request shows it:", f"    {command}"] if command else []
 
 
 def _sequence_lines(unmet: Unmet, again: str) -> list[str]:
-    """A sequence that nobody wrote is shown as the scenario that it is, with the command that plays it alone."""
+    """A generated sequence, as a scenario, with the command that plays it alone."""
     if not unmet.sequence:
         return []
     steps = [f"    {line}" for line in unmet.sequence.splitlines()]
@@ -148,5 +148,5 @@ def _sequence_lines(unmet: Unmet, again: str) -> list[str]:
 
 
 def _word(requirement: Requirement) -> str:
-    """What `continuity run` knows a requirement by: its id, or the file where it is none of the spec's."""
+    """How `continuity run` names a requirement: its id, or its file if it is not part of the spec."""
     return requirement.id if requirement.place.file.startswith("requirements/") else requirement.place.file

@@ -1,4 +1,4 @@
-"""How a scenario ended, as evidence, and what all evidence of a requirement comes to."""
+"""How a scenario ended, as evidence, and the result of a requirement from all its evidence."""
 
 from collections.abc import Awaitable, Sequence
 from contextlib import suppress
@@ -8,7 +8,7 @@ from continuity_conformance.core.budget import Budget
 from continuity_conformance.core.errors import ContinuityError
 from continuity_conformance.core.failure import Inapplicable, Unmet, Untested
 from continuity_conformance.core.verdicts import Evidence, Result, Verdict, worst
-from continuity_conformance.results.evidence import Told, as_evidence, as_note, failure_text
+from continuity_conformance.results.evidence import DialogueEvidence, as_evidence, as_note, failure_text
 from continuity_conformance.results.redaction import Redactor
 from continuity_conformance.scenario.dialogue import Dialogue
 from continuity_conformance.scenario.exchange import Exchange
@@ -18,9 +18,9 @@ from continuity_spec import Requirement
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What is being played: a requirement, its scenario and example, and the target's name for the command that runs it again.
+    """What is played: a requirement, its scenario and example, and the target for the command that runs it again.
 
-    `budget`: where its data come from, if it makes them up.
+    `budget`: the seed and number of examples, if the check generates its data.
     """
 
     requirement: Requirement
@@ -32,7 +32,7 @@ class Scene:
 
     @property
     def again(self) -> str:
-        """What runs it again, behind the command and the id."""
+        """The options that run it again."""
         return f"--target {self.target}" + (self.budget.arguments if self.budget else "")
 
     @property
@@ -42,7 +42,7 @@ class Scene:
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """A dialogue that is over, and how it ended. `requirement`: the id that it was held for, empty for the calibration."""
+    """A finished dialogue and its evidence. `requirement`: the id of its requirement, empty for the calibration."""
 
     dialogue: Dialogue
     evidence: Evidence
@@ -50,8 +50,8 @@ class Played:
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
-    """What playing came to: the verdict, and where it is no pass, why."""
+class ScenarioEnd:
+    """The verdict on a scenario, and the reason if it is not a pass."""
 
     verdict: Verdict
     reason: str = ""
@@ -59,40 +59,40 @@ class Ending:
 
 
 async def outcome(scene: Scene, dialogue: Dialogue, playing: Awaitable[None]) -> Evidence:
-    """Play, and tell how it ended, with all exchanges of the dialogue as evidence."""
+    """Play a scenario and return its evidence with all exchanges."""
     ended = await ending(playing, dialogue.untested)
     await _look(dialogue)
     return evidence(scene, ended, dialogue.exchanges, dialogue.record.log.interventions)
 
 
-async def ending(playing: Awaitable[None], untested: Sequence[str]) -> Ending:
-    """Wait for the end of a scenario. `untested` is read after it: why something in it could not be tested."""
+async def ending(playing: Awaitable[None], untested: Sequence[str]) -> ScenarioEnd:
+    """Wait for the end of a scenario. `untested` is read afterwards: why something in it could not be tested."""
     try:
         await playing
     except Unmet as unmet:
         place = f"step {unmet.number}, {unmet.expectation}"
         saved = f"; saved as {unmet.saved}" if unmet.saved else ""
-        return Ending(Verdict.FAIL, f"{place}: expected {unmet.expected}, actual {unmet.actual}{saved}", unmet)
-    except Inapplicable as trouble:
-        return Ending(Verdict.NOT_APPLICABLE, str(trouble))
-    except Untested as trouble:
-        return Ending(Verdict.NOT_TESTED, str(trouble))
-    except ContinuityError as trouble:
-        return Ending(Verdict.ERROR, str(trouble))
-    return Ending(Verdict.NOT_TESTED, untested[0]) if untested else Ending(Verdict.PASS)
+        return ScenarioEnd(Verdict.FAIL, f"{place}: expected {unmet.expected}, actual {unmet.actual}{saved}", unmet)
+    except Inapplicable as reason:
+        return ScenarioEnd(Verdict.NOT_APPLICABLE, str(reason))
+    except Untested as reason:
+        return ScenarioEnd(Verdict.NOT_TESTED, str(reason))
+    except ContinuityError as reason:
+        return ScenarioEnd(Verdict.ERROR, str(reason))
+    return ScenarioEnd(Verdict.NOT_TESTED, untested[0]) if untested else ScenarioEnd(Verdict.PASS)
 
 
 async def _look(dialogue: Dialogue) -> None:
-    """See what the model saw in the turns that no expectation asked about, for the picture of the conversation."""
+    """Look up what the model saw in the turns that no expectation checked, for the diagram of the conversation."""
     for exchange in dialogue.exchanges:
         if exchange.reading is not None:
             with suppress(Unmet, Untested, ContinuityError):
                 await dialogue.record.view(exchange)
 
 
-def evidence(scene: Scene, ended: Ending, shown: Sequence[Exchange], done: Sequence[Intervention]) -> Evidence:
+def evidence(scene: Scene, ended: ScenarioEnd, shown: Sequence[Exchange], done: Sequence[Intervention]) -> Evidence:
     redacted, unmet = scene.redactor.text, ended.unmet
-    dialogue = Told(
+    dialogue = DialogueEvidence(
         tuple(as_evidence(exchange, scene.redactor) for exchange in shown),
         tuple(as_note(intervention, scene.redactor) for intervention in done),
     )
@@ -117,7 +117,7 @@ def evidence(scene: Scene, ended: Ending, shown: Sequence[Exchange], done: Seque
 
 
 def result(requirement: Requirement, evidence: Sequence[Evidence], seconds: float) -> Result:
-    """A requirement is as good as its worst scenario."""
+    """The result of a requirement: the worst verdict of its scenarios."""
     verdict = worst(one.outcome for one in evidence)
     leading = next((one for one in evidence if one.outcome is verdict), None)
     return Result(
@@ -135,13 +135,13 @@ def result(requirement: Requirement, evidence: Sequence[Evidence], seconds: floa
 
 
 def fewest(evidence: Sequence[Evidence]) -> list[Evidence]:
-    """Of many examples that went well one is shown; what did not go well is shown whole."""
+    """Keep one example that passed, and all that did not."""
     well = [one for one in evidence if one.outcome is Verdict.PASS]
     return [*(one for one in evidence if one.outcome is not Verdict.PASS), *well[:1]]
 
 
 def _first_failure(evidence: Sequence[Evidence]) -> str:
-    """The first failure whole, and how many more there are: one is enough to mend, and all are in the evidence."""
+    """The text of the first failure, and how many more there are; the evidence has all of them."""
     failures = [one.failure for one in evidence if one.failure]
     others = f"\n  ({len(failures) - 1} more of its scenarios and examples fail.)" if len(failures) > 1 else ""
     return failures[0] + others if failures else ""

@@ -1,7 +1,7 @@
-"""`always` entries: what holds on every matching answer of the whole run.
+"""`always` entries: what must hold for every matching answer of the run.
 
-An answer of a scenario that passed can prove it, where no other scenario of its requirement failed; any answer can refute it. So a server that answers
-everything with valid objects and random ids proves nothing, nor does one that keeps nothing. No matching answer is *not tested*.
+Any answer can make an entry fail. Only answers of passed scenarios, whose requirement did not fail, can make it pass: a server that answers
+everything with valid objects and random ids must not pass. Without a matching answer the entry is *not tested*.
 """
 
 from collections.abc import Collection, Sequence
@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Final
 
 from continuity_conformance.core.verdicts import Evidence, Verdict
-from continuity_conformance.results.outcome import Ending, Played, Scene, ending, evidence
+from continuity_conformance.results.outcome import Played, ScenarioEnd, Scene, ending, evidence
 from continuity_conformance.results.redaction import Redactor
 from continuity_conformance.scenario.exchange import Exchange
 from continuity_conformance.scenario.expect.judge import is_status, judge
@@ -17,13 +17,13 @@ from continuity_conformance.scenario.intervention_log import Intervention
 from continuity_spec import Always, Requirement
 
 _SHOWN: Final = 20
-"""Of the answers that refute an entry so many are shown: where every answer of a run does, one would do."""
+"""How many of the failing answers are shown."""
 
 
 async def judge_always(
     requirement: Requirement, played: Sequence[Played], failed: Collection[str], redactor: Redactor, target: str
 ) -> list[Evidence]:
-    """The evidence for an `always` entry, from everything that was played: what refutes it, or one answer that proves it.
+    """The evidence for an `always` entry: the answers that fail it, or one that proves it.
 
     `failed`: the requirements that failed.
     """
@@ -43,15 +43,15 @@ async def judge_always(
         )
         for one, exchange, ended in (*bad, *good)
     ]
-    return shown or [Evidence("", "", Verdict.NOT_TESTED, "no answer of a requirement that is kept is of this kind")]
+    return shown or [Evidence("", "", Verdict.NOT_TESTED, "no passed requirement had an answer of this kind")]
 
 
 def _before(played: Played, exchange: Exchange) -> list[Intervention]:
-    """What was done to the target before an answer."""
+    """The interventions before an answer."""
     return [each for each in played.dialogue.record.log.interventions if each.at <= exchange.at]
 
 
-async def _judge(always: Always, played: Played, exchange: Exchange) -> Ending:
+async def _judge(always: Always, played: Played, exchange: Exchange) -> ScenarioEnd:
     step = replace(exchange.step, expect={"status": always.answered, **always.expect}, at_once=1)
     untested: list[str] = []
 
@@ -63,17 +63,17 @@ async def _judge(always: Always, played: Played, exchange: Exchange) -> Ending:
 
 
 def _unflawed(exchange: Exchange) -> Exchange:
-    """Whether an answer to a turn can be read as one is asked by the scenario; an entry that speaks of single answers fails for its own reason."""
+    """The exchange without its reading flaw: the scenario reports that, an `always` entry fails only for its own reason."""
     return replace(exchange, reading=replace(exchange.reading, flaw="")) if exchange.reading else exchange
 
 
-def _counts(played: Played, ended: Ending, failed: Collection[str]) -> bool:
+def _counts(played: Played, ended: ScenarioEnd, failed: Collection[str]) -> bool:
     proves = played.evidence.outcome is Verdict.PASS and played.requirement not in failed
     return ended.verdict is Verdict.FAIL or (ended.verdict is not Verdict.NOT_TESTED and proves)
 
 
 def _matches(always: Always, exchange: Exchange) -> bool:
-    """An answer that broke off where the step expected anything, because of a kill of our own, is no answer."""
+    """Whether an entry is about this answer. An answer that the kit's own kill cut off does not count."""
     if exchange.answer.error and exchange.step.expect.get("status") == "any":
         return False
     answered = always.answered if isinstance(always.answered, list | tuple) else [always.answered]

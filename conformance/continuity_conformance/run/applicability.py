@@ -1,6 +1,6 @@
-"""Whether a scenario can be played on a target: not applicable, not tested, or yes. Never a pass.
+"""Whether a scenario can be played on a target. If not, its verdict is *not applicable* or *not tested*, never a pass.
 
-A run asks before it plays; whoever only wants to know what a run could decide asks the same (`foreseen`).
+The scheduler asks before it plays; the doctor asks the same to predict what a run could decide (`forecast`).
 """
 
 from collections.abc import Iterator, Mapping
@@ -9,19 +9,19 @@ from enum import StrEnum
 from continuity_conformance.checks.registry import DISTURBING
 from continuity_conformance.core.verdicts import Verdict, worst
 from continuity_conformance.scenario.context import Context
-from continuity_conformance.scenario.expect import model as saw
+from continuity_conformance.scenario.expect import model
 from continuity_spec import Requirement, Scenario
 
 _WITHOUT_A_KEY = frozenset({"nobody", "stranger"})
 _NO_SECOND_KEY = _WITHOUT_A_KEY | {"alice"}
 
 
-def hindrance(context: Context, requirement: Requirement, scenario: Scenario) -> tuple[Verdict, str] | None:
-    """Why a scenario of a requirement is not played here, or None where nothing stands in its way."""
-    return next(_hindrances(context, scenario, DISTURBING.get(requirement.check or "", frozenset())), None)
+def obstacle_to(context: Context, requirement: Requirement, scenario: Scenario) -> tuple[Verdict, str] | None:
+    """Why a scenario cannot be played on this target; None where it can."""
+    return next(_obstacles(context, scenario, DISTURBING.get(requirement.check or "", frozenset())), None)
 
 
-def _hindrances(context: Context, scenario: Scenario, controls: frozenset[str]) -> Iterator[tuple[Verdict, str]]:
+def _obstacles(context: Context, scenario: Scenario, controls: frozenset[str]) -> Iterator[tuple[Verdict, str]]:
     target = context.target
     for option, values in scenario.when.items():
         if target.options[option] not in values:
@@ -29,7 +29,7 @@ def _hindrances(context: Context, scenario: Scenario, controls: frozenset[str]) 
             yield Verdict.NOT_APPLICABLE, f"the target's option {option} is {declared}, not {' or '.join(values)}"
     if missing := sorted(scenario.needs - target.offers - {"tenants"}):
         yield Verdict.NOT_APPLICABLE, f"the target does not offer {', '.join(missing)}"
-    yield from _not_in_its_dialect(context, scenario)
+    yield from _unsupported_forms(context, scenario)
     if "tenants" in scenario.needs and target.single_user:
         yield Verdict.NOT_APPLICABLE, "the target is for a single user"
     if scenario.principals & _WITHOUT_A_KEY and not target.profile.principals:
@@ -42,19 +42,19 @@ def _hindrances(context: Context, scenario: Scenario, controls: frozenset[str]) 
         yield Verdict.NOT_TESTED, "the target's model is not the probe model, so it cannot be told what to do"
 
 
-def _not_in_its_dialect(context: Context, scenario: Scenario) -> Iterator[tuple[Verdict, str]]:
-    """What cannot be said to a target that tells no session, or takes no slugs, or none but its own."""
+def _unsupported_forms(context: Context, scenario: Scenario) -> Iterator[tuple[Verdict, str]]:
+    """Scenarios that need a session id, a slug or a slug text that this target does not support."""
     target = context.target
     if target.options["tells"] == "nothing" and scenario.needs_a_session_id_of_the_target:
-        yield Verdict.NOT_APPLICABLE, "the target does not tell the session that the client would go on in"
+        yield Verdict.NOT_APPLICABLE, "the target does not reveal the session that the client would continue"
     if target.profile.slugs == "none" and scenario.uses_slugs:
         yield Verdict.NOT_APPLICABLE, "the target takes no slugs (`conversation`)"
     if target.profile.slugs == "made" and scenario.chooses_slug_text:
-        yield Verdict.NOT_APPLICABLE, "the target makes its slugs (`conversation`) itself, and takes no other"
+        yield Verdict.NOT_APPLICABLE, "the target creates its slugs (`conversation`) itself and accepts no others"
 
 
 def scenarios(requirement: Requirement) -> tuple[Scenario, ...]:
-    """What is played for a requirement. A Python check plays like a scenario without steps."""
+    """The scenarios of a requirement. A Python check counts as one scenario without steps."""
     return requirement.scenarios if requirement.check is None else (without_steps(requirement),)
 
 
@@ -66,24 +66,24 @@ class Prospect(StrEnum):
     """What a run could decide about a requirement."""
 
     TESTABLE = "testable"
-    REFUTABLE = "refutable"  # it can fail; a pass could not be shown
+    REFUTABLE = "refutable"  # it can fail, but not pass
     NOT_TESTED = "not_tested"
     NOT_APPLICABLE = "not_applicable"
     BY_REVIEW = "by_review"
 
 
-def foreseen(context: Context, requirement: Requirement) -> tuple[Prospect, str]:
-    """What a run could decide here, and where that is not all, why. A Python check may still find out that it cannot be played."""
+def forecast(context: Context, requirement: Requirement) -> tuple[Prospect, str]:
+    """What a run could decide about a requirement, and the reason where it is not everything. A Python check may still find out that it cannot be played."""
     if requirement.manual is not None:
         return Prospect.BY_REVIEW, "a reviewer answers"
     played = scenarios(requirement) or (without_steps(requirement),)
-    standing = [hindrance(context, requirement, each) or (Verdict.PASS, unproven(context, each)) for each in played]
-    verdict = worst(verdict for verdict, _ in standing)
-    reason = next((why for found, why in standing if found is verdict and why), "")
+    outlook = [obstacle_to(context, requirement, each) or (Verdict.PASS, unproven(context, each)) for each in played]
+    verdict = worst(verdict for verdict, _ in outlook)
+    reason = next((why for each, why in outlook if each is verdict and why), "")
     if verdict is Verdict.NOT_APPLICABLE:
         return Prospect.NOT_APPLICABLE, reason
     if verdict is Verdict.NOT_TESTED:
-        some = any(found is Verdict.PASS for found, _ in standing)
+        some = any(each is Verdict.PASS for each, _ in outlook)
         return Prospect.REFUTABLE if some else Prospect.NOT_TESTED, reason
     return Prospect.REFUTABLE if reason else Prospect.TESTABLE, reason
 
@@ -98,12 +98,12 @@ def unproven(context: Context, scenario: Scenario) -> str:
     return ""
 
 
-_OF_THE_MODEL = frozenset({*saw.EXPECTATIONS, "serial"})
+_OF_THE_MODEL = frozenset({*model.EXPECTATIONS, "serial"})
 _OF_THE_LOG = frozenset({"ran"})
 
 
 def _words(expect: Mapping[str, object], options: Mapping[str, str]) -> Iterator[str]:
-    """The words of an expectation, those of the branches that a target with these options takes too."""
+    """The words of an expectation, including those of the branches that apply to these options."""
     for word, value in expect.items():
         yield word
         if word.startswith("by ") and isinstance(value, Mapping):

@@ -1,7 +1,7 @@
-"""Calibration: what the target is, found out before any scenario plays.
+"""Calibration: finds out what the target is before any scenario plays.
 
-One short dialogue at the start tells whether the target answers at all, takes our key, and whether its answers come from the probe model. What
-nobody states is taken from its capabilities, and what they do not tell is tried once.
+One short dialogue shows whether the target answers, accepts the key, and gets its answers from the probe model. What the profile does not state is
+taken from the capabilities; what they do not state is tried once.
 """
 
 from collections.abc import Mapping
@@ -40,77 +40,79 @@ def assumed(profile: Profile) -> Target:
 
 
 async def calibrate(context: Context) -> Dialogue:
-    """Find out what the context's target is and put it there; gives the dialogue that was held for it."""
-    told = await capabilities(context)
-    dialogue = await opening(context, told)
-    await conclude(dialogue, told)
+    """Find out what the target is, store it in the context, and return the dialogue."""
+    stated = await capabilities(context)
+    dialogue = await opening(context, stated)
+    await conclude(dialogue, stated)
     return dialogue
 
 
 async def capabilities(context: Context) -> object:
-    """What the target tells of itself, whatever that is; None where it tells nothing."""
+    """The body of /v1/capabilities, whatever it is; None if there is none."""
     answer = await ask(context, "GET", "/v1/capabilities")
     return answer.body if answer.status == _OK else None
 
 
-async def opening(context: Context, told: object) -> Dialogue:
-    """The first turns, with what the target tells of itself. Raises UsageError where our key is refused."""
-    context.target = _informed(context.target, told)
+async def opening(context: Context, stated: object) -> Dialogue:
+    """Play the first turns. Raises UsageError if the key is refused."""
+    context.target = _informed(context.target, stated)
     dialogue = Dialogue(context, {})
     await _first_turn(dialogue)
     return dialogue
 
 
-async def conclude(dialogue: Dialogue, told: object) -> None:
-    """What the first turns show, what the target offers, and whether it remembers."""
-    context, claims = dialogue.context, claims_in(told)
+async def conclude(dialogue: Dialogue, stated: object) -> None:
+    """Store what the first turns showed, what the target offers, and whether it remembers."""
+    context, claims = dialogue.context, claims_in(stated)
     observed = await _observed(dialogue)
     offers = context.target.profile.offers
     if offers is None:
         offers = frozenset(claims["offers"]) if isinstance(claims.get("offers"), list) else await _tried(context)
     if len(context.target.profile.principals) > 1:
         offers |= {"tenants"}
-    context.target = replace(context.target, observed=observed, offers=offers, declared=_declared(context.target, told))
+    context.target = replace(
+        context.target, observed=observed, offers=offers, declared=_declared(context.target, stated)
+    )
     await _remembered(dialogue)
 
 
-def claims_in(told: object) -> Mapping[str, Any]:
-    """What the capabilities say about continuity."""
-    claims = dig(told, "continuity")
+def claims_in(stated: object) -> Mapping[str, Any]:
+    """The continuity section of the capabilities."""
+    claims = dig(stated, "continuity")
     return claims if isinstance(claims, Mapping) else {}
 
 
-def header_in(told: object) -> str:
-    """The continuity header that the capabilities name: by the contract, or as Hermes does; empty where they name none."""
-    named = (dig(told, "continuity", "header"), dig(told, "features", "session_continuity_header"))
+def header_in(stated: object) -> str:
+    """The continuity header in the capabilities, as the contract or as Hermes names it; empty if there is none."""
+    named = (dig(stated, "continuity", "header"), dig(stated, "features", "session_continuity_header"))
     return next((name for name in named if isinstance(name, str) and name), "")
 
 
-def _informed(target: Target, told: object) -> Target:
-    header = target.profile.header or header_in(told) or target.header
-    options = {**DEFAULT_OPTIONS, **_stated(target, told)}
-    single_user = target.profile.single_user or claims_in(told).get("single_user") is True
+def _informed(target: Target, stated: object) -> Target:
+    header = target.profile.header or header_in(stated) or target.header
+    options = {**DEFAULT_OPTIONS, **_stated(target, stated)}
+    single_user = target.profile.single_user or claims_in(stated).get("single_user") is True
     return replace(target, header=header, options=options, single_user=single_user)
 
 
-def _stated(target: Target, told: object) -> dict[str, str]:
-    """The options that the capabilities or the profile state; where both do, the profile counts."""
-    claimed = claims_in(told).get("options")
+def _stated(target: Target, stated: object) -> dict[str, str]:
+    """The options that the capabilities or the profile state; the profile wins."""
+    claimed = claims_in(stated).get("options")
     known = claimed if isinstance(claimed, Mapping) else {}
     return {name: str(value) for name, value in known.items() if name in DEFAULT_OPTIONS} | dict(target.profile.options)
 
 
-def _declared(target: Target, told: object) -> Declared:
-    profile, offers = target.profile, claims_in(told).get("offers")
+def _declared(target: Target, stated: object) -> Declared:
+    profile, offers = target.profile, claims_in(stated).get("offers")
     return Declared(
-        header=bool(profile.header or profile.body or header_in(told)),
-        options=_stated(target, told),
+        header=bool(profile.header or profile.body or header_in(stated)),
+        options=_stated(target, stated),
         offers=profile.offers is not None or isinstance(offers, list),
     )
 
 
 async def _first_turn(dialogue: Dialogue) -> None:
-    """A plain turn and a streamed one under one id. What is wrong with them the requirements will say; a refused key stops here."""
+    """One plain and one streamed turn in one session. Only a refused key stops the run here; requirements report other failures."""
     try:
         await dialogue.do("chat", {"session": "$id"}, session="$id", say="calibration")
         await dialogue.do("chat", {"session": "$id"}, session="$id", say="again", stream=True)
@@ -120,7 +122,7 @@ async def _first_turn(dialogue: Dialogue) -> None:
 
 
 async def _remembered(dialogue: Dialogue) -> None:
-    """The calibration turns prove something about single answers only where they are a conversation: an id can be told back by anybody."""
+    """The calibration turns prove something only if the second sees the first: a server that echoes every header reveals the right id too."""
     last = dialogue.exchanges[-1]
     step = replace(last.step, expect={"sees": ["calibration", "again"]})
     try:
@@ -132,27 +134,27 @@ async def _remembered(dialogue: Dialogue) -> None:
 def _explain_refusal(exchange: Exchange) -> None:
     if exchange.answer.status in _REFUSED:
         raise UsageError(
-            f"The target refuses our key ({exchange.answer.status}).",
+            f"The target refuses the key ({exchange.answer.status}).",
             where=exchange.request.url,
             do="Give it in a profile: principals: {alice: $MY_KEY}, and name the file with --continuity-profile (continuity check: --profile).",
         )
 
 
 async def _observed(dialogue: Dialogue) -> Observed:
-    """Whether the answers come from the probe, or from a model that says itself what it saw, or from neither."""
+    """Whether the answers come from the probe, from a model that reports what it saw, or from neither."""
     first = dialogue.exchanges[0]
-    said = answer_mark(first.reading.text, first.mark) if first.reading is not None else None
-    if said is None or said.mark != first.mark:
+    mark = answer_mark(first.reading.text, first.mark) if first.reading is not None else None
+    if mark is None or mark.mark != first.mark:
         return "nothing"
     observer = dialogue.context.observer
-    call = await observer.call(said.call) if observer is not None else None
+    call = await observer.call(mark.call) if observer is not None else None
     if call is not None and call.newest == first.mark:
         return "probe"
-    return "nothing" if said.saw is None else "answers"
+    return "nothing" if mark.saw is None else "answers"
 
 
 async def _tried(context: Context) -> frozenset[str]:
-    """What a target offers that does not say so: tried once, cheaply."""
+    """Try once what the target offers, if it does not say so."""
     responses = await ask(
         context,
         "POST",

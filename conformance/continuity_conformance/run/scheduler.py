@@ -1,7 +1,7 @@
-"""The runner: plays requirements on a target and gives their results. Lives on one event loop.
+"""The scheduler: decides when and on which server each scenario plays, and collects its evidence. Everything runs on one event loop.
 
-Calm scenarios share a server and run side by side, bounded by the profile's limits. Disturbing ones get a server of their own where the kit
-can start several; else they wait until the calm ones are done, and run alone.
+Calm scenarios run side by side on shared servers, within the profile's limits. Disturbing ones get a server of their own where the kit can start
+several; otherwise they run one at a time, after the calm ones.
 """
 
 import asyncio
@@ -24,10 +24,9 @@ from continuity_conformance.probe.server import Probe, listening
 from continuity_conformance.results.outcome import Played, Scene, fewest, outcome, result
 from continuity_conformance.results.redaction import Redactor
 from continuity_conformance.run.always import judge_always
-from continuity_conformance.run.applicability import hindrance, scenarios, without_steps
+from continuity_conformance.run.applicability import obstacle_to, scenarios, without_steps
 from continuity_conformance.run.calibrate import assumed, calibrate
-from continuity_conformance.run.pool import Pool
-from continuity_conformance.run.spread import Spread
+from continuity_conformance.run.servers import ExclusiveServers, SharedServers
 from continuity_conformance.scenario.context import Context, Observer
 from continuity_conformance.scenario.dialogue import Dialogue
 from continuity_conformance.scenario.fill_context import Room
@@ -40,11 +39,11 @@ from continuity_spec.derivation import derive, salted
 
 Play = Callable[[Dialogue], Awaitable[None]]
 _TRIES: Final = 4
-"""How often a scenario is played where the context was filled too much: each time with fewer turns."""
+"""How often a scenario is tried where its fillers made the target compress too early; each try uses fewer of them."""
 
 
-class Runner:
-    """Opened once for a run; then `play` each requirement, in any order and at once."""
+class Scheduler:
+    """Open it once for a run, then `play` the requirements in any order, also at the same time."""
 
     def __init__(
         self, profile: Profile, url: str, target_name: str, redactor: Redactor, budget: Budget | None = None
@@ -63,13 +62,15 @@ class Runner:
         self._starting = asyncio.Lock()
         self._restarts = SharedRestarts(self._restart)
         self._restarted: Context | None = None
-        self._pool = Pool(lambda: self._server(alone=True), profile.limits.disturbed) if profile.process else None
+        self._exclusive = (
+            ExclusiveServers(lambda: self._server(alone=True), profile.limits.disturbed) if profile.process else None
+        )
         self._redactor = redactor
         self.context: Context
-        self._spread: Spread
+        self._shared: SharedServers
 
     async def open(self) -> None:
-        """Start what must be started, reach the target, calibrate."""
+        """Start the probe and the target where the kit starts it, connect, and calibrate."""
         self._transport = await self._stack.enter_async_context(
             Transport(self._profile.limits.turn_seconds, trust(self._profile.ca))
         )
@@ -87,22 +88,22 @@ class Runner:
         dialogue = await calibrate(self.context)
         self.context = self._context(server, self.context)
         limits = self._profile.limits
-        self._spread = Spread(
+        self._shared = SharedServers(
             self.context, self._another, limits.servers if self._profile.process else 1, limits.parallel
         )
-        # Two turns that whoever echoes a header can answer prove nothing, unless a model that we know was asked.
+        # A server that only echoes the header answers these two turns too: they prove something only where the model was observed.
         proves = not dialogue.untested and self.context.target.observed != "nothing"
         verdict = Verdict.PASS if proves else Verdict.NOT_TESTED
         self._played.append(Played(dialogue, Evidence("calibration", "", verdict)))
 
     async def close(self) -> None:
-        """The model goes first: a target that still waits for it would take all its time to end."""
+        """Stop the model first: a target that still waits for an answer of it would take its whole time-out to stop."""
         await self._model.aclose()
         await asyncio.gather(*(server.stop() for server in self._servers))
         await self._stack.aclose()
 
     async def play(self, requirement: Requirement, calm_done: asyncio.Event) -> Result:
-        """The result of a requirement that is checked by scenarios or by a Python check."""
+        """Play a requirement that has scenarios or a Python check, and return its result."""
         started = time.monotonic()
         outcomes = await asyncio.gather(
             *(self._scenario(requirement, scenario, calm_done) for scenario in scenarios(requirement))
@@ -112,10 +113,10 @@ class Runner:
         )
 
     async def judge_always(self, requirement: Requirement) -> Result:
-        """The result of an `always` entry, from everything that was played."""
-        reason = hindrance(self.context, requirement, without_steps(requirement))
-        if reason is not None:
-            return result(requirement, [Evidence("", "", *reason)], 0.0)
+        """Judge an `always` entry on every answer of the run."""
+        obstacle = obstacle_to(self.context, requirement, without_steps(requirement))
+        if obstacle is not None:
+            return result(requirement, [Evidence("", "", *obstacle)], 0.0)
         failed = frozenset(each.id for each in self.decided.values() if each.verdict is Verdict.FAIL)
         judged = judge_always(requirement, self._played, failed, self._redactor, self._target_name)
         return result(requirement, await judged, 0.0)
@@ -123,9 +124,9 @@ class Runner:
     # Scenarios
 
     async def _scenario(self, requirement: Requirement, scenario: Scenario, calm_done: asyncio.Event) -> list[Evidence]:
-        reason = hindrance(self.context, requirement, scenario)
-        if reason is not None:
-            return [Evidence(scenario.name, "", *reason)]
+        obstacle = obstacle_to(self.context, requirement, scenario)
+        if obstacle is not None:
+            return [Evidence(scenario.name, "", *obstacle)]
         plays = [(example, self._steps(requirement, scenario)) for example in self._examples(scenario)]
         plays *= scenario.copies
         if scenario.disturbing or requirement.check in DISTURBING:
@@ -138,7 +139,7 @@ class Runner:
         return lambda dialogue: dialogue.play(scenario.steps)
 
     def _examples(self, scenario: Scenario) -> Sequence[Mapping[str, Any]]:
-        """On a target that has lived, the openings of vectors are salted and the kit derives the id itself."""
+        """On a target that may hold old sessions, the openings of test vectors get a salt, and the kit derives their ids itself."""
         examples: Sequence[Mapping[str, Any]] = scenario.examples or ({},)
         if scenario.vectors is None or not self.context.server.lived:
             return examples
@@ -148,9 +149,9 @@ class Runner:
     async def _play_calm(
         self, requirement: Requirement, scenario: Scenario, example: Mapping[str, Any], play: Play
     ) -> Evidence:
-        spread, check = self._spread, requirement.check
-        random = spread.lease_random(sharing=check in SHARING) if check in SEEDED else None
-        async with random or spread.lease() as context:
+        servers, check = self._shared, requirement.check
+        random = servers.lease_random(sharing=check in SHARING) if check in SEEDED else None
+        async with random or servers.lease() as context:
             return await self._play(requirement, scenario, example, play, context)
 
     async def _disturb(
@@ -161,23 +162,23 @@ class Runner:
         play: Play,
         calm_done: asyncio.Event,
     ) -> Evidence:
-        """Alone: on a server of its own, or on the only one when the calm scenarios are done."""
-        if self._pool is None:
+        """Play alone: on a server of its own, or on the only one after the calm scenarios."""
+        if self._exclusive is None:
             await calm_done.wait()
             async with self._alone:
                 return await self._play(requirement, scenario, example, play, self.context)
         try:
             if can_share(scenario.controls):
                 return await self._play_restarting(requirement, scenario, example, play)
-            async with self._pool.lease() as server:
+            async with self._exclusive.lease() as server:
                 return await self._play(requirement, scenario, example, play, self._context(server, self.context))
-        except ContinuityError as trouble:
-            return Evidence(scenario.name, "", Verdict.ERROR, str(trouble))
+        except ContinuityError as error:
+            return Evidence(scenario.name, "", Verdict.ERROR, str(error))
 
     async def _play_restarting(
         self, requirement: Requirement, scenario: Scenario, example: Mapping[str, Any], play: Play
     ) -> Evidence:
-        """On the server whose restarts are shared; the first who comes starts it."""
+        """Play on the server whose restarts are shared; the first scenario starts it."""
         async with self._restarts.playing():
             async with self._starting:
                 if self._restarted is None:
@@ -191,7 +192,7 @@ class Runner:
     async def _play(
         self, requirement: Requirement, scenario: Scenario, example: Mapping[str, Any], play: Play, context: Context
     ) -> Evidence:
-        """From its start again, under fresh names, where a context was full before its time."""
+        """Play; start again with fresh variables where the fillers made the target compress too early."""
         room: Room = {}
         for _ in range(_TRIES):
             known = room.copy()
@@ -206,13 +207,13 @@ class Runner:
         budget = self._budget if requirement.check in SEEDED else None
         if budget is not None and budget.lowered:
             dialogue.untested.append(
-                f"only {budget.examples} of {DEFAULT_EXAMPLES} examples were tried (limits.examples), which can refute and not prove"
+                f"only {budget.examples} of {DEFAULT_EXAMPLES} examples were tried (limits.examples): enough to fail, not to pass"
             )
         scene = Scene(requirement, scenario.name, dialogue.description, self._target_name, self._redactor, budget)
         try:
             evidence = await outcome(scene, dialogue, play(dialogue))
         finally:
-            await _left(dialogue)
+            await _end(dialogue)
         self._played.append(Played(dialogue, evidence, requirement.id))
         return evidence
 
@@ -229,7 +230,7 @@ class Runner:
     def _context(self, server: Server, like: Context | None = None, shared: SharedRestarts | None = None) -> Context:
         target = like.target if like else assumed(self._profile)
         limits = self._profile.limits
-        # Scenarios that share restarts all play at once: each must be in it before the server is restarted.
+        # Scenarios that share restarts all play at once: the server restarts only when each of them waits for it.
         transport = self._transport.at_most(max(limits.parallel, limits.at_once)) if shared else self._transport
         controls = Controls(server, self._transport, has_api=target.has_api, shared=shared)
         return Context(
@@ -244,11 +245,11 @@ class Runner:
         )
 
 
-async def _left(dialogue: Dialogue) -> None:
+async def _end(dialogue: Dialogue) -> None:
     try:
         await dialogue.leave()
-    except (ContinuityError, Untested) as trouble:
-        dialogue.untested.append(str(trouble))
+    except (ContinuityError, Untested) as reason:
+        dialogue.untested.append(str(reason))
 
 
 def _salted(example: Mapping[str, Any], salt: str, version: str) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from continuity_conformance.core.verdicts import Result, Verdict, by_review, und
 from continuity_conformance.http.connect import must_answer
 from continuity_conformance.results.ledger import TargetFacts
 from continuity_conformance.results.redaction import redactor_of
-from continuity_conformance.run.scheduler import Runner
+from continuity_conformance.run.scheduler import Scheduler
 from continuity_conformance.run.signals import stoppable
 from continuity_conformance.target.profile import Profile
 from continuity_conformance.target.resolve import BUNDLED, resolve
@@ -49,7 +49,7 @@ class Run:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._playing: Future[None] | None = None
-        self._runner: Runner | None = None
+        self._runner: Scheduler | None = None
         self._stoppable = ExitStack()
 
     def open(self) -> None:
@@ -131,7 +131,7 @@ class Run:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
 
     async def _open(self) -> None:
-        self._runner = Runner(self._profile, self._url, self._target_name, self._redactor, self._budget)
+        self._runner = Scheduler(self._profile, self._url, self._target_name, self._redactor, self._budget)
         if any(uses_client(requirement) for requirement in self._requirements):
             asyncio.get_running_loop().run_in_executor(None, load_client)
         await self._runner.open()

@@ -29,7 +29,7 @@ class Observer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """What somebody says of a target: its capabilities, or a profile. What the kit takes for granted where nobody does is no claim of the target's."""
+    """What the capabilities or the profile state about a target. The kit's own defaults are not claims of the target."""
 
     header: bool = False
     options: Mapping[str, str] = field(default_factory=dict)
@@ -38,7 +38,7 @@ class Declared:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What is known of the target once it has been reached."""
+    """What is known about the target after calibration."""
 
     profile: Profile
     header: str
@@ -56,7 +56,7 @@ class Target:
 
 @dataclass(slots=True)
 class Context:
-    """One server, and the tools of the run. `labels` names every mark of the run, so that a stranger's turn is recognised."""
+    """One server, and the tools of the run. `labels` names every mark of the run, so that turns of other scenarios are recognised."""
 
     target: Target
     server: Server
@@ -65,14 +65,14 @@ class Context:
     observer: Observer | None
     labels: dict[str, str]
     decided: Mapping[str, Result]
-    """The results of the run so far, for checks that conclude from them."""
+    """The results so far, for checks that draw conclusions from them."""
     budget: Budget = field(default_factory=Budget)
     shared: dict[str, object] = field(default_factory=dict)
-    """What the checks of this context have in common, under a name of theirs."""
+    """State that checks share, by a name of their choice."""
 
     @property
     def contract(self) -> AnswerValidator:
-        """With what the target's capabilities say, as soon as they are known: the first turns are judged too."""
+        """Validates answers against openapi.yaml, with the continuity header that this target uses."""
         return _contract(self.target.header, told=self.target.options["tells"] != "nothing")
 
     @property

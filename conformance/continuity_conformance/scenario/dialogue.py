@@ -39,7 +39,7 @@ _BUSY: Final = 409
 _BUSY_WAIT: Final = 0.05
 _SHOWN: Final = 160
 _FIRST_PIECE_WAIT: Final = 1.0
-"""A target that passes pieces on has sent its first event by then; one that does not is hung up on when it is done."""
+"""By then a target that streams has sent its first event; with one that does not, the client hangs up when it is done."""
 
 _SCRIPTS: Final = {
     "fails": Script(fails=True),
@@ -51,7 +51,7 @@ _SCRIPTS: Final = {
 
 
 class Dialogue:
-    """One playing of one scenario (or of one example of it)."""
+    """Plays one scenario, or one example of it, once."""
 
     def __init__(self, context: Context, example: Mapping[str, object], room: Room | None = None) -> None:
         self.record = Record.begin(context, example)
@@ -88,29 +88,29 @@ class Dialogue:
         await self.interventions.verify()
 
     async def leave(self) -> None:
-        """Undo what must not outlast the scenario."""
+        """Undo what must not outlive the scenario."""
         await self.interventions.undo()
 
     @asynccontextmanager
     async def compressing(self, name: str, say: str) -> AsyncIterator[None]:
-        """For a Python check: the target compresses this session in the turn of the block, which says this."""
+        """For a Python check: make the target compress this session in the turn inside the block, whose label is `say`."""
         step = await self._filled(made_step("chat", {"session": name, "stream": True}), "compressing", say)
         asked = await self.interventions.compress(lambda: self._session_of(step), step, "")
         yield
         await self.interventions.verify_compression(asked)
 
     def move_to(self, context: Context) -> None:
-        """For a Python check: go on at another server."""
+        """For a Python check: continue on another server."""
         self.record.context = context
         self.interventions = Interventions(self.record)
 
     async def do(self, verb: str, expect: Mapping[str, object] | None = None, **params: object) -> Exchange:
-        """One turn or request of a Python check, in the words of the vocabulary."""
+        """For a Python check: one turn or request, written like a step of the vocabulary."""
         self._steps_done += 1
         return (await self.step(made_step(verb, params, expect), str(self._steps_done)))[-1]
 
     async def step(self, step: Step, number: str) -> list[Exchange]:
-        """Do one step, and judge it."""
+        """Perform one step and judge it."""
         try:
             performed = await self._perform(step, number, alone=True)
         except Unmet as failure:
@@ -151,7 +151,7 @@ class Dialogue:
         return list(exchanges)
 
     async def _held(self, step: Step, number: str) -> Exchange:
-        """The model holds its answer while the steps of `during` are done; it is released on failure too."""
+        """The model holds its answer while the steps of `during` play; it is released on failure too."""
         label = str(step.params["say"])
         mark = self.wording.mark(label)
         probe = observer(self.context)
@@ -169,7 +169,7 @@ class Dialogue:
         return exchange
 
     async def _turn(self, step: Step, number: str, label: str, alone: bool) -> Exchange:
-        """One turn. A lone turn waits out a 409 where the target rejects turns of a busy session."""
+        """One turn. If the target rejects turns of a busy session, a turn that is alone is repeated until it is no longer 409."""
         label = str(step.params.get("returns", label))
         compresses = step.params.get("compress") is True
         step = await self._filled(step, number, label) if compresses else step
@@ -186,14 +186,14 @@ class Dialogue:
             await asyncio.sleep(_BUSY_WAIT)
             exchange = await self._exchange(step, number, request, label)
         if asked is not None and exchange.answer.accepted:
-            # A turn that was not accepted is a failure to be seen; only one that was can have compressed.
+            # Only an accepted turn can have compressed; a refused one fails its own expectation.
             await self.interventions.verify_compression(asked)
         if "model" in step.params and not self._stays_full(step):
-            await self._tell_probe(step.params["model"], label, Script())
+            await self._script_probe(step.params["model"], label, Script())
         return exchange
 
     async def _make_slug(self, step: Step) -> None:
-        """Where a slug must be made before it is used, its first use makes it."""
+        """Create a slug on its first use, for a target that accepts only slugs it created itself."""
         slug, principal = step.params.get("conversation"), principal_of(step)
         slug = slug.get("id") if isinstance(slug, Mapping) else slug
         if (
@@ -211,16 +211,16 @@ class Dialogue:
                 self.variables.capture(slug, "slug", principal, made)
 
     def _stays_full(self, step: Step) -> bool:
-        """A context that was filled is still full when its summary failed: the target tries again each turn, and shall fail until a step compresses."""
+        """A filled context is still full after a failed summary, so the target tries again in each turn; let it fail until a step compresses."""
         return step.params["model"] == "summary fails" and self.context.controls.filling is not None
 
     async def _filled(self, step: Step, number: str, label: str) -> Step:
-        """The step as it goes on once the context is full, where that is what makes the target compress."""
+        """Fill the context where that is what makes the target compress; returns the step as it continues from there."""
         filling = self.context.controls.filling
         if filling is None:
             return step
-        observer(self.context)  # without it nobody could tell whether the target compressed
-        await self._tell_probe("summary fails", label, Script())
+        observer(self.context)  # without the probe nothing shows whether the target compressed
+        await self._script_probe("summary fails", label, Script())
 
         async def speak(filler: Step, words: str) -> Exchange:
             request = turn_request(self.context, self.variables, filler, self._content(filler, words))
@@ -230,7 +230,7 @@ class Dialogue:
         return await fillers.fill(step, label, speak)
 
     async def _hung_up(self, step: Step, number: str, request: Any, label: str) -> Exchange:
-        """The client is gone after the first event, while the model is still in the middle of its answer."""
+        """The client hangs up after the first event, while the model is still answering."""
         if self.context.target.observed != "probe":
             return await self._exchange(step, number, request, label)
         probe, mark = observer(self.context), self.wording.mark(label)
@@ -271,14 +271,14 @@ class Dialogue:
         return exchange
 
     def _content(self, step: Step, label: str) -> dict[str, object]:
-        """What a turn says: verbatim messages, an input, or the messages of its label."""
+        """The content of a turn: messages as written, an input, or the messages for its label."""
         if "messages" in step.params:
             return {"messages": self.variables.fill(step.params["messages"])}
         if step.verb == "respond":
             return {"input": self.wording.user_text(label)}
         return {"messages": self.wording.messages(step.params, label)}
 
-    # What the model does and saw
+    # What the model does
 
     async def _script(self, step: Step, number: str, label: str) -> None:
         model = step.params.get("model")
@@ -287,10 +287,10 @@ class Dialogue:
             self.record.log.intervention(
                 number, f"model: {flow_yaml(model)}", "the probe model does so when it is asked"
             )
-            await self._tell_probe(model, label, self._as_script(model))
+            await self._script_probe(model, label, self._as_script(model))
 
-    async def _tell_probe(self, model: object, label: str, script: Script) -> None:
-        """A summarising call has marks of any earlier turn in it; every other call is known by its newest one."""
+    async def _script_probe(self, model: object, label: str, script: Script) -> None:
+        """Script the probe. A summarising call contains marks of earlier turns; any other call is recognised by its newest mark."""
         marks = self.wording.marks if model == "summary fails" else {self.wording.mark(label)}
         for mark in marks:
             await observer(self.context).script(mark, script)
@@ -305,25 +305,25 @@ class Dialogue:
                 return replace(script, beside=CLIENT_TOOL if more else "")
             case {"reads": note} if profile.reads:
                 return self._tool_script(profile.reads.name, profile.reads.arguments, note)
-        raise Untested("the profile names no tool of the target's that writes and reads")
+        raise Untested("the profile names no tool of the target that writes and reads")
 
     def _tool_script(self, tool: str, arguments: str, note: object) -> Script:
         value = self.variables.text(note)
         return Script(tool=tool, arguments=arguments.replace("{name}", f"{value}.txt").replace("{content}", value))
 
     def _session_of(self, step: Step) -> str:
-        """The session that a turn goes to: the one it names, else the one that the target told last for its slug or response, or at all."""
+        """The session of a turn: the one it names, else the one that the target last revealed for its slug or response, or at all."""
         if "session" in step.params:
             return self.variables.text(step.params["session"], "session", principal_of(step))
         past = [*reversed(self.exchanges)]
-        past = [exchange for exchange in past if self._goes_on_from(step, exchange)] or past
+        past = [exchange for exchange in past if self._continues(step, exchange)] or past
         told = [value for exchange in past for value in exchange.answer.fields(self.context.target.header)]
         if not told:
-            raise Untested("the session to compress is not known: the target tells none")
+            raise Untested("the session to compress is not known: the target reveals none")
         return told[0]
 
-    def _goes_on_from(self, step: Step, exchange: Exchange) -> bool:
-        """Whether a turn names the slug of an earlier one, or its response."""
+    def _continues(self, step: Step, exchange: Exchange) -> bool:
+        """Whether a turn continues the slug or the response of an earlier exchange."""
         slug, previous = step.params.get("conversation"), step.params.get("previous_response_id")
         if exchange.principal != principal_of(step) or exchange.reading is None:
             return False

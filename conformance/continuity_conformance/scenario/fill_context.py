@@ -1,8 +1,8 @@
-"""Compression by filling the context, for a target that has no control for it: long turns in the session, up to the one that is too much.
+"""Makes a target compress by filling its context, where it has no control for that: long turns, until one more is too much.
 
-The turns that fill are said in the manner of the step that is to compress: by its header, its slug, a chain of responses, or with all of them in the body of a
-derived conversation. That the model then got a summarising call is verified as with any control. A target that compresses in a filler already has shown how many
-fit: the scenario is played again with so many, and the step's own turn is the one that is too much.
+Fillers use the same way to name the session as the step that is to compress: its header, its slug, a chain of responses, or the whole history in
+the body of a derived conversation. Whether the model then got a summarising call is verified as for any control. If the target compresses during a
+filler, the kit has learned how many fit: the scenario is played again with fewer, so that the step's own turn is the one that is too much.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -30,10 +30,10 @@ _MANNER: Final = (
     "as",
     "server",
 )
-"""What of a step its fillers share: whom they speak to and how, not what else is asked of the one turn."""
-Speak = Callable[[Step, str], Awaitable[Exchange]]
+"""The parameters of a step that its fillers share: how the session is named and the request is made."""
+Send = Callable[[Step, str], Awaitable[Exchange]]
 Room = dict[str, int]
-"""How many fillers fit before a turn, by what the turn says, where an earlier try has shown that these are fewer than the profile says."""
+"""How many fillers fit before a turn, by the label of the turn, where an earlier try showed that it is fewer than the profile says."""
 
 
 class Fillers:
@@ -47,26 +47,26 @@ class Fillers:
         self._filling = filling
         self._room = room
 
-    async def fill(self, step: Step, label: str, speak: Speak) -> Step:
-        """Say so much that one more long turn is too much; gives the step as it goes on from there, its own turn long too."""
+    async def fill(self, step: Step, label: str, send: Send) -> Step:
+        """Send fillers until one more long turn is too much. Returns the step as it continues from there; its own turn is long too."""
         self._wording.lengthen(label, self._filling.characters)
         before = await summary_calls(self._context, self._wording.marks)
         known = self._known(step)
         size = await self._size_before(step)
-        said: list[str] = []
-        while size < self._enough and len(said) < self._room.get(label, self._filling.turns - 1):
-            words = f"filler {len(said) + 1} before {label}"
+        sent: list[str] = []
+        while size < self._enough and len(sent) < self._room.get(label, self._filling.turns - 1):
+            words = f"filler {len(sent) + 1} before {label}"
             self._wording.lengthen(words, self._filling.characters)
-            filler = replace(step, params=self._params(step, said, words), expect={}, during=(), at_once=1)
-            exchange = await speak(filler, words)
+            filler = replace(step, params=self._params(step, sent, words), expect={}, during=(), at_once=1)
+            exchange = await send(filler, words)
             if early := await self._compressed(exchange, before, known):
-                self._room[label] = len(said)
+                self._room[label] = len(sent)
                 raise Untested(early)
-            said.append(words)
+            sent.append(words)
             step = self._after(step, exchange)
             size = await self._size(exchange)
         if _derived(step):
-            self._wording.precede(label, said)
+            self._wording.precede(label, sent)
         return step
 
     @property
@@ -74,7 +74,7 @@ class Fillers:
         return self._filling.characters * (self._filling.turns - 1)
 
     async def _size_before(self, step: Step) -> int:
-        """How full the context is already. Where a turn was compressed after its model saw all of it, what is left is that turn."""
+        """How full the context is. If the last turn was compressed after its model saw everything, only that turn is left."""
         past = self._past(step)
         compressed = past is not None and past.step.params.get("compress") and past.step.params.get("model") is None
         if past is not None and compressed and not await self._saw_new_summary(past):
@@ -82,42 +82,42 @@ class Fillers:
         return await self._size(past)
 
     async def _saw_new_summary(self, turn: Exchange) -> bool:
-        """Whether the model was sent, in this turn, a summary that is younger than the turn before."""
+        """Whether the model got a summary in this turn that is newer than the turn before."""
         call = await self._call(turn)
         before = [past for past in self._exchanges[: self._exchanges.index(turn)] if past.label]
         earlier = await self._call(before[-1]) if before else None
         summaries = [seen.call for seen in marks_in(call.messages) if seen.kind == "summary"] if call else []
         return max(summaries, default=0) > (earlier.number if earlier else 0)
 
-    def _params(self, step: Step, said: Sequence[str], words: str) -> dict[str, object]:
+    def _params(self, step: Step, sent: Sequence[str], words: str) -> dict[str, object]:
         manner: dict[str, Any] = {name: step.params[name] for name in _MANNER if name in step.params}
         history: Sequence[str] = step.params.get("history", ())  # type: ignore[assignment]
         if history or _derived(step):
-            manner["history"] = [*history, *(said if _derived(step) else ())]
+            manner["history"] = [*history, *(sent if _derived(step) else ())]
         return {**manner, "say": words}
 
     def _after(self, step: Step, exchange: Exchange) -> Step:
-        """A chain of responses goes on from the filler's; anything else is named as before."""
+        """A chain of responses continues from the filler; every other way to name the session stays the same."""
         if "previous_response_id" not in step.params or exchange.reading is None:
             return step
         return replace(step, params={**step.params, "previous_response_id": exchange.reading.id})
 
     async def _compressed(self, exchange: Exchange, before: int, known: frozenset[str]) -> str:
-        """What tells that the target compressed in a filler; nothing where it did not."""
+        """Why the target seems to have compressed during a filler; empty if it did not."""
         if not exchange.answer.accepted:
             got = exchange.answer.error or str(exchange.answer.outcome)
             raise Untested(f"the context could not be filled: a long turn was answered with {got}")
         others = set(exchange.answer.fields(self._context.target.header)) - known if known else set()
         if others or await summary_calls(self._context, self._wording.marks) > before:
             rotated = " (its answer carries another id)" if others else ""
-            return f"the target compressed in {exchange.label} already, before the turn that is to be tested{rotated}"
+            return f"the target compressed during {exchange.label}, before the turn under test{rotated}"
         return ""
 
     def _known(self, step: Step) -> frozenset[str]:
-        """Every id of this scenario so far; none where the fillers are the first to speak."""
-        told = {value for past in self._exchanges for value in past.answer.fields(self._context.target.header)}
+        """Every session id of this scenario so far; none where the fillers are its first turns."""
+        revealed = {value for past in self._exchanges for value in past.answer.fields(self._context.target.header)}
         named = step.params.get("session")
-        return frozenset(told | ({self._variables.text(named, "session", principal_of(step))} if named else set()))
+        return frozenset(revealed | ({self._variables.text(named, "session", principal_of(step))} if named else set()))
 
     async def _size(self, exchange: Exchange | None) -> int:
         """How many characters of the conversation the model saw in a turn."""
@@ -130,7 +130,7 @@ class Fillers:
         return await observer(self._context).call(number) if number is not None else None
 
     def _past(self, step: Step) -> Exchange | None:
-        """The last turn of the conversation that a step goes on in."""
+        """The last turn of the conversation that a step continues."""
         turns = [past for past in reversed(self._exchanges) if past.label and past.principal == principal_of(step)]
         return next((past for past in turns if self._same_conversation(step, past)), None)
 
@@ -152,5 +152,5 @@ class Fillers:
 
 
 def _derived(step: Step) -> bool:
-    """Whether only the body says which conversation a step goes on in."""
+    """Whether only the body tells which conversation a step continues."""
     return step.verb == "chat" and "session" not in step.params

@@ -1,6 +1,6 @@
-"""InterventionLog: what a scenario did to the target, when, at which step, and by what. They only tell it; `interventions` does it.
+"""The log of interventions: what a scenario did to the target, when, in which step and how.
 
-Without them a transcript shows two equal requests with different answers, and nobody sees what happened in between.
+Without it a transcript would show two equal requests with different answers, and not what happened in between.
 """
 
 import time
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class Intervention:
-    """One thing that was done. `how`: by which control; `proof`: what showed that it happened, where that is asked."""
+    """One intervention. `how`: by which control; `proof`: what showed that it really happened, where that is checked."""
 
     at: float
     number: str
@@ -27,11 +27,11 @@ class InterventionLog:
 
     @property
     def elapsed(self) -> float:
-        """How many seconds ago the scenario began."""
+        """Seconds since the scenario began."""
         return time.monotonic() - self._started
 
     def intervention(self, number: str, does: str, how: str = "") -> Intervention:
-        """Note what is about to be done; how can be added when it is known."""
+        """Log an intervention before it is done; `how` may be added later."""
         note = Intervention(self.elapsed, number, does, how)
         self.interventions.append(note)
         return note

@@ -1,6 +1,6 @@
 """Interventions: what a scenario does to the target between turns, and the proof that it really happened.
 
-Controls are not believed: an eviction counts when the response is gone, a compression when the model got a summarising call.
+A control is verified: an eviction counts when the response is gone, a compression when the model got a summarising call.
 """
 
 import asyncio
@@ -25,17 +25,17 @@ _NOWHERE: Final = Place("", 1, 1)
 _GONE: Final = 404
 _SHOWN: Final = 200
 _LAST_ONES: Final = 5
-"""How many responses are really stored on top of those that a control puts into the cache: the eviction is the target's own."""
+"""How many responses are stored by real turns after a control filled the cache, so that the target itself evicts."""
 _BY_PROCESS: Final[Mapping[str, str]] = {
     "restart": "SIGTERM to its process, then a new one was started",
     "kill": "SIGKILL to its process, then a new one was started",
     "legacy": "its process was ended, its database replaced by an old one, and then started anew",
 }
-"""How the kit does what it does by itself, to a target that it started."""
+"""How the kit itself intervenes in a target that it started."""
 
 
 def made_step(verb: str, params: Mapping[str, object], expect: Mapping[str, object] | None = None) -> Step:
-    """A step that stands in no file."""
+    """A step that is not written in a file."""
     shown = ", ".join(f"{name}: {_brief(value)}" for name, value in params.items())
     return Step(verb, params, expect or {}, 1, (), (), _NOWHERE, f"{verb} {{{shown}}}")
 
@@ -47,23 +47,23 @@ def _brief(value: object) -> str:
 
 @contextmanager
 def _not_starting_is_a_finding(step: str) -> Iterator[None]:
-    """In the middle of a scenario, a target that does not come up is a failure of the target."""
+    """During a scenario, a target that does not start again is a failure of the target."""
     try:
         yield
-    except NotStartedError as trouble:
-        raise Unmet("a target that comes up", str(trouble), expectation="start", step=step) from None
+    except NotStartedError as error:
+        raise Unmet("a target that comes up", str(error), expectation="start", step=step) from None
 
 
 @dataclass(frozen=True, slots=True)
-class Compression:
-    """One that the next turn is to make: how many summarising calls there were before, and its note."""
+class AwaitedCompression:
+    """A compression that the next turn should cause: the number of summarising calls before it, and its log entry."""
 
     calls_before: int
     note: Intervention
 
 
 class Interventions:
-    """The interventions of one scenario, each noted before it is done."""
+    """Performs the interventions of one scenario; each is logged before it is done."""
 
     def __init__(self, record: Record) -> None:
         self._context = record.context
@@ -73,7 +73,7 @@ class Interventions:
         self._evicted: list[str] = []
 
     async def do(self, step: Step, number: str = "") -> None:
-        """One step that is neither a turn nor a request. A target that does not come up again fails it."""
+        """Perform a step that is neither a turn nor a request. It fails if the target does not start again."""
         note = self._log.intervention(number, step.text, self._how(step.verb))
         with _not_starting_is_a_finding(step.text):
             await self._do(step, note)
@@ -96,7 +96,7 @@ class Interventions:
                 note.how = await self._control(step)
 
     async def _control(self, step: Step) -> str:
-        """What somebody gives a control for; tells how it was done."""
+        """Use a control; returns how it was done."""
         controls, params, key = self._context.controls, step.params, self._key(step)
         match step.verb:
             case "break_store":
@@ -109,7 +109,7 @@ class Interventions:
         return await controls.named(str(params["name"]), filled, key)
 
     async def verify(self) -> None:
-        """Asked once, at the end: reading a response refreshes the cache."""
+        """Verify evictions, once and at the end: reading a response refreshes the cache."""
         for response in self._evicted:
             request = plain_request(self._context, self._variables, made_step("get", {"response": response}))
             answer = await self._context.transport.send(request)
@@ -117,15 +117,15 @@ class Interventions:
                 raise Untested(f"the target still has the response that was evicted (GET gives {answer.status})")
 
     async def undo(self) -> None:
-        """What must not outlast the scenario."""
+        """Undo what must not outlive the scenario."""
         if self._context.server.broken:
             await self._context.controls.mend_store(self._context.target.profile.principals.get("alice", ""))
         await self._context.server.part_from_twins()
 
-    async def compress(self, session: Callable[[], str], step: Step, number: str) -> Compression:
+    async def compress(self, session: Callable[[], str], step: Step, number: str) -> AwaitedCompression:
         """Ask the target to compress in its next turn.
 
-        A target whose context is filled for that (`filling`) is not asked: its next turn is too much for it.
+        A target whose context is filled (`filling`) needs no request: its next turn is too much for it.
         """
         self._must_have("compress")
         before = await summary_calls(self._context, self._wording.marks)
@@ -135,9 +135,9 @@ class Interventions:
             note.how = await self._context.controls.compress(session(), self._key(step))
         else:
             note.how = f"the context is filled with turns of {filling.characters} characters, the next one is too much"
-        return Compression(before, note)
+        return AwaitedCompression(before, note)
 
-    async def verify_compression(self, asked: Compression) -> None:
+    async def verify_compression(self, asked: AwaitedCompression) -> None:
         if await summary_calls(self._context, self._wording.marks) <= asked.calls_before:
             raise Untested("the target did not compress: the model got no summarising call")
         asked.note.proof = "the target then asked the model for a summary"
@@ -148,14 +148,16 @@ class Interventions:
         await self.do(made_step("kill", {}))
 
     def largest_body(self) -> int:
-        """For a Python check: how many bytes of a request the target takes."""
+        """For a Python check: how many bytes a request to the target may have."""
         largest = self._context.target.profile.limits.body
         if not largest:
-            raise Untested("how large a body the target takes is not known: add `limits: {body: …}` to the profile")
+            raise Untested(
+                "the largest body that the target accepts is not known: add `limits: {body: …}` to the profile"
+            )
         return largest
 
     async def start_and_kill(self, rows: Sequence[Mapping[str, Any]], starts: float) -> None:
-        """Start on an old database, kill so many times the time of a start after it was touched, start again."""
+        """Start on an old database, kill during the migration, start again. `starts`: when to kill, as a multiple of a normal start time."""
         self._must_have("legacy")
         does = f"an old database with {len(rows)} rows, a start that is killed in its middle, another start"
         killed = f"SIGKILL when {starts:g} of the time of a start had passed since it touched the database"
@@ -166,12 +168,12 @@ class Interventions:
     async def _evict(self, step: Step) -> str:
         response = self._variables.text(step.params["response"], "response")
         by_pressure = step.params.get("by") == "pressure"
-        told = await (self._press() if by_pressure else self._context.controls.evict(response, self._key(step)))
+        how_done = await (self._press() if by_pressure else self._context.controls.evict(response, self._key(step)))
         self._evicted.append(response)
-        return told
+        return how_done
 
     async def _press(self) -> str:
-        """Store more responses than the target's cache holds; where a control puts some there by itself, only the last ones are said."""
+        """Store more responses than the target's cache holds. Where a control fills the cache, only the last responses are real turns."""
         limits, controls = self._context.target.profile.limits, self._context.controls
         there = max(0, limits.responses - _LAST_ONES) if "fill" in self._context.target.profile.controls else 0
         filling = {"responses": there}
@@ -180,11 +182,11 @@ class Interventions:
         for first in range(0, len(labels), limits.at_once):
             answers = await asyncio.gather(*map(self._fill, labels[first : first + limits.at_once]))
             if refused := [answer for answer in answers if not answer.accepted]:
-                # A cache that was never full had nothing to evict: that says nothing about the target.
+                # A cache that never became full evicted nothing, which proves nothing about the target.
                 got = refused[0].error or refused[0].status
                 raise Untested(f"the cache could not be filled: a response was answered with {got}")
-        said = f"{len(labels)} responses stored on top, in a cache that holds {limits.responses}"
-        return "; then ".join((*filled, said))
+        stored = f"{len(labels)} responses stored on top, in a cache that holds {limits.responses}"
+        return "; then ".join((*filled, stored))
 
     async def _fill(self, label: str) -> Answer:
         content = {"input": self._wording.user_text(label)}
@@ -204,7 +206,7 @@ class Interventions:
         return OldRow(named["response"], named.get("slug", ""), named.get("session", ""), history, raw, fields)
 
     def _must_have(self, control: str) -> None:
-        """For Python checks, whose needs no steps show."""
+        """For Python checks, whose needs are not visible in steps."""
         if control not in self._context.controls.available:
             raise Untested(f"no control to {control}")
 

@@ -1,6 +1,7 @@
-"""Observation: what the model saw in the call whose answer the client got.
+"""What the model saw in the call whose answer the client got.
 
-From the probe's log where the probe is the target's model; from the answer where its model says itself what it saw; else not at all.
+It is read from the probe's log where the probe is the target's model, or from the answer where the model reports what it saw. Otherwise it cannot be
+observed.
 """
 
 from collections.abc import Sequence
@@ -21,13 +22,13 @@ def observer(context: Context) -> Observer:
 
 
 def call_of(exchange: Exchange) -> int | None:
-    """The number of the model's call that an answer comes from, where its text tells."""
+    """The number of the model call that produced an answer, read from its text; None if the text has none."""
     answered = answer_mark(exchange.reading.text, exchange.mark) if exchange.reading is not None else None
     return answered.call if answered is not None else None
 
 
 async def find_view(context: Context, exchange: Exchange) -> View:
-    """The view of an answer. Raises Unmet where the answer is not the model's, Untested where nothing can be observed."""
+    """What the model saw for an answer. Raises Unmet if the answer is not from the model, Untested if nothing can be observed."""
     if context.target.observed == "nothing":
         raise Untested("what the model saw cannot be observed: the answers do not come from the probe model")
     text = exchange.reading.text if exchange.reading is not None else ""
@@ -56,7 +57,7 @@ async def _logged(probe: Observer, number: int, text: str) -> View:
 
 
 async def _summarised(probe: Observer, numbers: Sequence[int], known: frozenset[int] = frozenset()) -> frozenset[str]:
-    """The user marks that summaries cover, through earlier summaries too."""
+    """The marks of the user turns that summaries cover, including summaries of summaries."""
     marks: set[str] = set()
     for number in (number for number in numbers if number not in known):
         call = await probe.call(number)
@@ -68,7 +69,7 @@ async def _summarised(probe: Observer, numbers: Sequence[int], known: frozenset[
 
 
 async def times_asked(context: Context, mark: str) -> int:
-    """How often the model was asked with this turn newest."""
+    """How often the model was called with this turn as the newest."""
     calls = await observer(context).calls(frozenset({mark}))
     return sum(call.newest == mark and call.last and not call.summary for call in calls)
 

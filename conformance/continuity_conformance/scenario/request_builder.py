@@ -1,4 +1,4 @@
-"""Requests: how a step of a scenario becomes HTTP."""
+"""Builds the HTTP request of a step."""
 
 import secrets
 from collections.abc import Mapping
@@ -43,7 +43,7 @@ def turn_request(context: Context, variables: Variables, step: Step, content: Ma
         body["tools"] = _TOOLS
     session = _session_fields(context, variables, step)
     if context.target.profile.body and len(session) > 1:
-        raise Untested("the target takes the session from the body, where it cannot stand twice")
+        raise Untested("the target reads the session from the body, which cannot contain it twice")
     if context.target.profile.body and session:
         body[context.target.profile.body] = session[0][1]
         session = []
@@ -72,7 +72,7 @@ def plain_request(context: Context, variables: Variables, step: Step) -> Request
 
 
 def new_slug_request(context: Context, principal: str) -> Request:
-    """What makes a slug, for a target that takes only those that were made."""
+    """The request that creates a slug, for a target that accepts only slugs it created."""
     return Request("POST", f"{context.server.url}/v1/conversations", tuple(base_headers(context, principal)), {})
 
 
@@ -86,7 +86,7 @@ def principal_of(step: Step) -> str:
 
 
 def base_headers(context: Context, principal: str) -> list[tuple[str, str]]:
-    """What every request of a principal carries."""
+    """The header fields of every request of a principal."""
     profile = context.target.profile
     key = WRONG_KEY if principal == "stranger" else profile.principals.get(principal, "")
     return profile.request_headers(key)

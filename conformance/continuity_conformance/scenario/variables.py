@@ -19,7 +19,7 @@ _INSIDE = re.compile(r"\$\{([a-z][a-z0-9-]*)\}")
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A name's value, of a kind (session, response, slug …), for a principal."""
+    """The value of a variable, its kind (session, response, slug …) and its principal."""
 
     kind: str
     principal: str
@@ -48,7 +48,7 @@ class Variables:
         self._unobserved |= forked._unobserved  # noqa: SLF001
 
     def fill(self, value: object, kind: str = "note", principal: str = "alice") -> object:
-        """A value as it is sent: names are replaced, and unknown ones get a fresh value of this kind."""
+        """Replace the variables in a value; unknown ones get a fresh value of this kind."""
         if isinstance(value, str):
             return self._fill_text(value, kind, principal)
         if isinstance(value, Mapping):
@@ -61,7 +61,7 @@ class Variables:
         return str(self.fill(value, kind, principal))
 
     def known(self, value: str) -> object | None:
-        """The value of `$name`, or None where it has none yet. A literal is its own value."""
+        """The value of `$name`; None if it has none yet. A literal is its own value."""
         match = _WHOLE.fullmatch(value)
         if match is None:
             return self._fill_text(value, "note", "alice")
@@ -71,14 +71,14 @@ class Variables:
         return self._bound[name].value if name in self._bound else None
 
     def capture(self, name: str, kind: str, principal: str, value: object) -> str:
-        """Bind a name on its first use in an expectation. Gives the other name that has this value already, or nothing."""
+        """Bind a name on its first use in an expectation. Returns the other name that already has this value, or an empty string."""
         twin = next((other for other, bound in self._bound.items() if bound == Bound(kind, principal, value)), "")
         if not twin:
             self._bound[name.removeprefix("$")] = Bound(kind, principal, value)
         return f"${twin}" if twin else ""
 
     def rename(self, name: str, kind: str, principal: str, value: object) -> None:
-        """Give a value this name too, whether or not it has one: the only way to two names for one value."""
+        """Bind a name to a value that may already have another name. Nothing else allows two names for one value."""
         self._bound[name.removeprefix("$")] = Bound(kind, principal, value)
 
     def could_not_capture(self, name: str, kind: str) -> bool:
@@ -87,8 +87,8 @@ class Variables:
         self._unobserved.add(name.removeprefix("$"))
         return others
 
-    def spoken(self, value: object) -> str:
-        """A value with the name that it goes by, for people."""
+    def describe(self, value: object) -> str:
+        """A value with its variable name, for messages."""
         name = next((name for name, bound in self._bound.items() if bound.value == value), "")
         return f"{value} (${name})" if name else str(value)
 
@@ -104,7 +104,7 @@ class Variables:
         if name in self._example:
             return self.fill(self._example[name], kind, principal)
         if name in self._unobserved:
-            raise Untested(f"${name} is not known: the target did not tell it")
+            raise Untested(f"${name} is not known: the target did not reveal it")
         if name not in self._bound:
             self._bound[name] = Bound(kind, principal, f"continuity-{secrets.token_hex(6)}-{name}")
         return self._bound[name].value

@@ -1,6 +1,6 @@
-"""Wording: what a scenario's labels become on the wire. The same words are the same bytes.
+"""The text that each label of a scenario becomes on the wire. The same label is always the same bytes.
 
-A turn is named by what is said (`say: red`); its text carries a mark, and so does each system prompt. Knows nothing of HTTP.
+A label names a turn (`say: red`). The text of a turn contains a mark, and so does each system prompt. Nothing here knows HTTP.
 """
 
 import re
@@ -18,12 +18,12 @@ _MUCH_MORE = re.compile(f"(?:{re.escape(_MORE)}){{4,}}")
 
 
 def shortened(text: str) -> str:
-    """A text that people read: what only makes a turn long is counted, not shown."""
+    """Shorten a text for people: padding that only makes a turn long is counted, not shown."""
     return _MUCH_MORE.sub(lambda more: f"{_MORE} … ({len(more[0]) - len(_MORE)} more characters of this)", text)
 
 
 class Wording:
-    """The labels of one scenario, and what was answered to them. `labels` names every mark of the whole run."""
+    """The labels of one scenario and the answers to them. `labels` maps every mark of the run to its label."""
 
     def __init__(self, labels: dict[str, str]) -> None:
         self._labels = labels
@@ -44,7 +44,7 @@ class Wording:
         return self._marks[label]
 
     def label(self, mark: str) -> str:
-        """The label of a mark, for people: ours by its name, another scenario's as such."""
+        """The label of a mark, for messages; it says so if the mark belongs to another scenario."""
         if mark in self._marks.values():
             return self._labels[mark]
         return f"another's {self._labels[mark]}" if mark in self._labels else f"unknown turn {mark}"
@@ -56,11 +56,11 @@ class Wording:
         self._answered[label] = reading
 
     def lengthen(self, label: str, characters: int) -> None:
-        """From now on this turn has so many characters, wherever it is said."""
+        """Give this turn so many characters from now on."""
         self._long[label] = characters
 
     def precede(self, label: str, others: Sequence[str]) -> None:
-        """These turns were said just before another: whoever sends its history sends them too."""
+        """Note the turns that came just before another; a history that contains it contains them too."""
         self._preceding[label] = (*self._preceding.get(label, ()), *others)
 
     def user_text(self, label: str) -> str:
@@ -79,7 +79,7 @@ class Wording:
         return [*system, *history, *new, *params.get("then", [])]
 
     def made_up(self, labels: Sequence[str]) -> tuple[Message, ...]:
-        """A history that was never said, with made-up answers."""
+        """A history that never happened, with invented answers."""
         return tuple(message for label in labels for message in self._past(label))
 
     def _user(self, label: str) -> Message:
@@ -93,16 +93,16 @@ class Wording:
         return [message for past in (*before, label) for message in self._past(past)]
 
     def _past(self, label: str) -> list[Message]:
-        """A turn in the request's own history: with its real answer where it was said, with a made-up one where not."""
+        """A turn in the history of a request: with its real answer if it was sent, else with an invented one."""
         answered = self._answered.get(label)
         text = answered.text if answered is not None else answer_text(self.mark(label), 0)
         return [self._user(label), {"role": "assistant", "content": text}]
 
     def _returned(self, label: str) -> list[Message]:
-        """The turn with the client's tool calls that it got, and their results."""
+        """A turn, the client tool calls that the model answered with, and their results."""
         calls = self._answered[label].tool_calls if label in self._answered else ()
         if not calls:
-            raise Untested(f"the model called no tool of the client's in the turn {label}")
+            raise Untested(f"the model called no client tool in the turn {label}")
         results: list[Message] = [
             {"role": "tool", "tool_call_id": call.get("id"), "content": "found"} for call in calls
         ]

@@ -1,4 +1,4 @@
-"""What the client is told: the expectations on status line, headers and body. Each holds, or raises `Unmet`."""
+"""Expectations on what the client receives: status, headers and body. Each one holds, or raises `Unmet`."""
 
 import json
 import re
@@ -15,36 +15,36 @@ _SHOWN_BY_THE_MODEL: Final = frozenset({"sees", "recalls", "serial"})
 
 async def session(record: Record, exchange: Exchange, wanted: Any) -> None:
     try:
-        told = told_session(record, exchange)
+        revealed = revealed_session(record, exchange)
     except Untested:
         lost = record.variables.known(wanted) is not None or record.variables.could_not_capture(wanted, "session")
         if lost and not _shown_otherwise(exchange, wanted):
             raise
         return
-    _must_be(record, exchange, wanted, "session", told)
+    _must_be(record, exchange, wanted, "session", revealed)
 
 
 def _shown_otherwise(exchange: Exchange, wanted: object) -> bool:
-    """Where the target tells nothing: which session a turn was in is what its request named, and what its model saw of that session.
+    """Whether something else shows the session where the target reveals none: the request named it, or the step checks what the model saw.
 
-    That an id is told, and which, is asked by entries with `when: {tells: header}`.
+    Entries with `when: {tells: header}` check that an id is revealed, and which.
     """
     return exchange.step.params.get("session") == wanted or _asks_the_model(exchange.step.expect)
 
 
 def _asks_the_model(expect: Mapping[str, Any]) -> bool:
-    """Whether what the model saw is asked for: by the step itself, or by every branch of it."""
+    """Whether a step, or every branch of it, checks what the model saw."""
     branches = [value for word, value in expect.items() if word == "either" or word.startswith("by ")]
     groups = [list(value.values()) if isinstance(value, Mapping) else list(value) for value in branches]
     return not _SHOWN_BY_THE_MODEL.isdisjoint(expect) or any(all(map(_asks_the_model, group)) for group in groups)
 
 
-def told_session(record: Record, exchange: Exchange) -> str:
-    """The session that the answer tells: the continuity header, exactly once."""
+def revealed_session(record: Record, exchange: Exchange) -> str:
+    """The session in the continuity header of an answer, which must be there exactly once."""
     target = record.context.target
     values = exchange.answer.fields(target.header)
     if not values and target.options["tells"] == "nothing":
-        raise Untested("the target does not tell the session")
+        raise Untested("the target does not reveal the session")
     if len(values) != 1 or not values[0]:
         raise Unmet(
             f"{target.header}, exactly once and not empty", " and ".join(repr(value) for value in values) or "absent"
@@ -60,16 +60,16 @@ async def announces(record: Record, exchange: Exchange, wanted: Any) -> None:
 
 
 async def goes_on_with(record: Record, exchange: Exchange, wanted: Any) -> None:
-    """The id that a client goes on with: the one that it is told, or the one that it sent where the target tells nothing. It may be one that has a name."""
+    """Bind the id that a client continues with: the one it received, or the one it sent if the target reveals none. The id may already have a name."""
     sent = exchange.step.params.get("session")
     try:
-        going: object = told_session(record, exchange)
+        current: object = revealed_session(record, exchange)
     except Untested:
         if sent is None:
             record.variables.could_not_capture(wanted, "session")
             raise
-        going = record.variables.fill(sent, "session", exchange.principal)
-    record.variables.rename(wanted, "session", exchange.principal, going)
+        current = record.variables.fill(sent, "session", exchange.principal)
+    record.variables.rename(wanted, "session", exchange.principal, current)
 
 
 async def response(record: Record, exchange: Exchange, wanted: Any) -> None:
@@ -90,12 +90,12 @@ def _must_be(record: Record, exchange: Exchange, wanted: str, kind: str, actual:
         if twin:
             raise Unmet(f"a {kind} of its own ({wanted})", f"the same as {twin}: {actual}")
     elif known != actual:
-        raise Unmet(f"{known} ({wanted})" if wanted.startswith("$") else str(known), variables.spoken(actual))
+        raise Unmet(f"{known} ({wanted})" if wanted.startswith("$") else str(known), variables.describe(actual))
 
 
 _BLANKED = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{6,}|[0-9a-f]*[0-9][0-9a-f]*")
 _RUN = re.compile(r"\*+")
-"""An id may be blanked in one piece or in several: how many depends on the digits that it happens to have."""
+"""An id may be blanked in one piece or in several, depending on its digits."""
 _TEXTS: Final = "content|text|delta|id|item_id|session|created|created_at"
 
 
@@ -112,15 +112,15 @@ async def like(record: Record, exchange: Exchange, wanted: Any) -> None:
 def _shape(exchange: Exchange) -> str:
     answer = exchange.answer
     names = sorted({name.lower() for name, _ in answer.headers})
-    told = [_blanked(exchange, json.dumps(event, sort_keys=True)) for event in answer.events]
-    # Into how many pieces a stream cuts its text is its own affair.
-    pieces = [event for event, before in zip(told, ["", *told], strict=False) if event != before]
+    blanked = [_blanked(exchange, json.dumps(event, sort_keys=True)) for event in answer.events]
+    # A server may cut the text of a stream into any number of pieces.
+    pieces = [event for event, before in zip(blanked, ["", *blanked], strict=False) if event != before]
     text = json.dumps(answer.body, sort_keys=True) if answer.body is not None else answer.text
     return f"{answer.status} {names} {' '.join(pieces) if answer.streamed else _blanked(exchange, text)}"
 
 
 def _blanked(exchange: Exchange, text: str) -> str:
-    """A text without what the request sent, and without ids, texts, times and numbers."""
+    """A text in which ids, texts, times, numbers and everything that the request sent are blanked."""
     sent = sorted((part for part in re.split(r"[/?&]", exchange.request.path) if part), key=len, reverse=True)
     for part in [*sent, *(value for _, value in exchange.request.headers), *strings(exchange.request.body)]:
         text = text.replace(part, "*") if len(part) > 3 else text  # noqa: PLR2004
@@ -154,9 +154,9 @@ def _in_words(wanted: object) -> str:
 
 
 async def body(record: Record, exchange: Exchange, wanted: Any) -> None:
-    trouble = _differs(record.variables.fill(wanted), exchange.answer.body, "body")
-    if trouble:
-        raise Unmet(*trouble)
+    difference = _differs(record.variables.fill(wanted), exchange.answer.body, "body")
+    if difference:
+        raise Unmet(*difference)
 
 
 def _differs(wanted: object, actual: object, path: str) -> tuple[str, str] | None:
@@ -175,8 +175,8 @@ def _differs(wanted: object, actual: object, path: str) -> tuple[str, str] | Non
 
 
 def _first_difference(parts: Iterable[tuple[object, object, str]]) -> tuple[str, str] | None:
-    found = (_differs(wanted, actual, path) for wanted, actual, path in parts)
-    return next((trouble for trouble in found if trouble), None)
+    differences = (_differs(wanted, actual, path) for wanted, actual, path in parts)
+    return next((difference for difference in differences if difference), None)
 
 
 class _Absent:
@@ -189,27 +189,27 @@ _ABSENT: Final = _Absent()
 
 async def valid(record: Record, exchange: Exchange, _: Any) -> None:
     """Status, content type, headers and body validate against openapi.yaml."""
-    found = exchange.answer
+    answer = exchange.answer
     fields: dict[str, list[str]] = {}
-    for name, value in found.headers:
+    for name, value in answer.headers:
         fields.setdefault(name.lower(), []).append(value)
     path = record.context.server.document_path(exchange.request.path)
     problems = record.context.contract.problems(
-        exchange.request.method, path, found.status, found.content_type, fields, found.body, found.events
+        exchange.request.method, path, answer.status, answer.content_type, fields, answer.body, answer.events
     )
     if problems:
         raise Unmet("an answer as openapi.yaml describes it", "; ".join(problems[:5]))
 
 
 async def agrees(record: Record, exchange: Exchange, _: Any) -> None:
-    """The body's session, where there is one, is the header's; after a rotation in a stream it names the header's as its parent."""
+    """The session in the body equals the header; after a rotation in a stream, `rotated_from` equals the header."""
     named = exchange.reading.session if exchange.reading else None
     if named is None:
         raise Untested("the body does not name the session")
-    told = told_session(record, exchange)
-    rotated = exchange.answer.streamed and named.get("rotated_from") == told
-    if named.get("id") != told and not rotated:
-        raise Unmet(f"session.id {told}, as the header says", f"session.id {named.get('id')}")
+    header = revealed_session(record, exchange)
+    rotated = exchange.answer.streamed and named.get("rotated_from") == header
+    if named.get("id") != header and not rotated:
+        raise Unmet(f"session.id {header}, as the header says", f"session.id {named.get('id')}")
 
 
 EXPECTATIONS: Final[Mapping[str, Callable[[Record, Exchange, Any], Awaitable[None]]]] = {

@@ -30,7 +30,7 @@ EXPECTATIONS: Final[Mapping[str, Expectation]] = {
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What judging a step gives: the variables that it captured, and why something could not be tested."""
+    """The result of judging a step: the variables that it captured, and why something could not be tested."""
 
     variables: Variables
     untested: tuple[str, ...] = ()
@@ -62,7 +62,7 @@ class _Judging:
             await self._named("serial", self._serial(accepted))
 
     def _without_busy(self) -> list[Exchange]:
-        """Of turns sent at once, 409 is always allowed where the target rejects; at least one must be accepted."""
+        """Of turns sent at once, some may be 409 if the target rejects turns of a busy session; at least one must be accepted."""
         concurrent = len(self.exchanges) > 1 or "." in self.exchanges[0].number
         asked_for = self.step.expect.get("status") == _BUSY
         if asked_for or not concurrent or self.record.context.target.options["turns"] != "reject":
@@ -73,7 +73,7 @@ class _Judging:
         return kept
 
     async def _expect(self, exchange: Exchange, expect: Mapping[str, object]) -> None:
-        """All of a group of expectations. What is not said to fail must succeed."""
+        """Check a group of expectations. Without a `status` the request must succeed."""
         await self._named("status", self._status(exchange, expect))
         refused = not exchange.answer.accepted
         if refused and exchange.mark and self.record.context.target.observed == "probe":
@@ -131,7 +131,7 @@ class _Judging:
     async def _status(self, exchange: Exchange, expect: Mapping[str, object]) -> None:
         groups = [group for word, group in expect.items() if _structural(word)]
         if "status" not in expect and groups and any(_says_status(group) for group in groups):
-            return  # the group that applies says which status is right
+            return  # each branch states its own status
         answer, wanted = exchange.answer, expect.get("status", "2xx")
         allowed = wanted if isinstance(wanted, list | tuple) else [wanted]
         if not any(is_status(answer.outcome, one) for one in allowed):
@@ -143,10 +143,10 @@ class _Judging:
             raise Unmet("an answer to the turn", exchange.reading.flaw)
 
     async def _never_reached_the_model(self, exchange: Exchange) -> None:
-        """A refusal (4xx, 503) never reaches the model; but whether a turn can be stored shows only after the model has answered."""
+        """A refused turn (4xx, 503) never reaches the model. Exception: whether a turn can be stored is known only after the model has answered."""
         unstorable = "write" in exchange.broken or "model" in exchange.step.params
-        told_later = exchange.answer.status in _REACHES_THE_MODEL or unstorable
-        if exchange.answer.refused and not told_later and exchange.label not in self._accepted_before():
+        refused_later = exchange.answer.status in _REACHES_THE_MODEL or unstorable
+        if exchange.answer.refused and not refused_later and exchange.label not in self._accepted_before():
             times = await self.record.times_asked(exchange.label)
             if times:
                 raise Unmet("a refused turn that never reaches the model", f"the model was asked {times} times")
@@ -165,7 +165,8 @@ class _Judging:
         for before, after in zip([[], *views], views, strict=False):
             if sorted(after[:-1]) != sorted(before) or not after or after[-1] in before:
                 raise Unmet(
-                    "an order in which each saw exactly those before it", "; ".join(model.said(view) for view in views)
+                    "an order in which each saw exactly those before it",
+                    "; ".join(model.listed(view) for view in views),
                 )
 
 

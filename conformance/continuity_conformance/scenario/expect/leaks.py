@@ -1,4 +1,4 @@
-"""What an answer must not tell: the expectations on what is *not* in it. Each holds, or raises `Unmet`."""
+"""Expectations on what an answer must not contain. Each one holds, or raises `Unmet`."""
 
 import re
 from collections.abc import Awaitable, Callable, Mapping
@@ -55,19 +55,21 @@ def _is_envelope(body: object) -> bool:
 
 
 def leaks(text: str) -> None:
-    """Raise for a text that shows how the server is made."""
+    """Raise if a text shows internals of the server."""
     for what, pattern in _LEAKS.items():
-        found = pattern.search(text)
-        if found:
-            shown = text[max(0, found.start() - _AROUND) : found.end() + _AROUND]
+        leak = pattern.search(text)
+        if leak:
+            shown = text[max(0, leak.start() - _AROUND) : leak.end() + _AROUND]
             raise Unmet(f"an error without {what} in it", f"… {shown} …")
 
 
 def _own_words(exchange: Exchange) -> str:
-    """What the server says of itself: its messages, without what the request said and the error repeats."""
+    """The server's own words in its error messages, without what they repeat from the request."""
     answer, request = exchange.answer, exchange.request
-    said = [text for event in (answer.body, *answer.events) for path in _ERRORS for text in strings(dig(event, *path))]
-    text = "\n".join(said if _is_envelope(answer.body) or answer.streamed else [answer.text])
+    messages = [
+        text for event in (answer.body, *answer.events) for path in _ERRORS for text in strings(dig(event, *path))
+    ]
+    text = "\n".join(messages if _is_envelope(answer.body) or answer.streamed else [answer.text])
     sent = [*strings(request.body), *(value for _, value in request.headers), *request.path.split("/")]
     for words in sorted(filter(lambda words: len(words) >= _SHORTEST, sent), key=len, reverse=True):
         text = text.replace(words, "…")
@@ -83,11 +85,11 @@ def strings(value: object) -> list[str]:
 
 
 async def hides(record: Record, exchange: Exchange, wanted: Any) -> None:
-    """None of these is anywhere in the answer: the value of a `$name`, or what was said in a turn and answered to it."""
+    """The answer contains none of these: the value of a `$name`, or the text of a turn."""
     answer = exchange.answer
-    told = "\n".join([answer.text, *(f"{name}: {value}" for name, value in answer.headers)])
+    everything = "\n".join([answer.text, *(f"{name}: {value}" for name, value in answer.headers)])
     for word in wanted:
-        if _value(record, word) in told:
+        if _value(record, word) in everything:
             raise Unmet(f"nothing of {word}", f"… {_value(record, word)} … in {answer.status} {answer.text[:160]}")
 
 
@@ -96,7 +98,7 @@ def _value(record: Record, word: str) -> str:
         return record.wording.mark(word)
     value = record.variables.known(word)
     if value is None:
-        raise Untested(f"{word} is not known, so nothing can hide it")
+        raise Untested(f"the value of {word} is not known")
     return str(value)
 
 

@@ -1,4 +1,4 @@
-"""What the model saw: the expectations on the call whose answer the client got. Each holds, or raises `Unmet`."""
+"""Expectations on what the model saw in the call whose answer the client got. Each one holds, or raises `Unmet`."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final
@@ -9,7 +9,7 @@ from continuity_conformance.scenario.exchange import Exchange
 from continuity_conformance.scenario.record import Record
 
 
-def said(labels: Sequence[str]) -> str:
+def listed(labels: Sequence[str]) -> str:
     return ", ".join(labels) or "nothing"
 
 
@@ -17,11 +17,11 @@ async def sees(record: Record, exchange: Exchange, wanted: Any) -> None:
     await record.view(exchange)
     pattern = [exchange.label if label == exchange.step.params.get("say") else label for label in wanted]
     if not matches(pattern, list(exchange.seen or ()), record.copies):
-        raise Unmet(said(pattern), said(exchange.seen or ()))
+        raise Unmet(listed(pattern), listed(exchange.seen or ()))
 
 
 async def recalls(record: Record, exchange: Exchange, wanted: Any) -> None:
-    """At least these, in order, each verbatim once or else in a summary; or in the one of the two ways that is asked for."""
+    """At least these turns in order, each once: verbatim or in a summary, or in the one way that is demanded."""
     view = await record.view(exchange)
     seen = list(exchange.seen or ())
     verbatim_only, summarised_only = (_with(word, wanted) for word in ("verbatim", "summarised"))
@@ -36,7 +36,7 @@ async def recalls(record: Record, exchange: Exchange, wanted: Any) -> None:
     in_order = not exact or [label for label in seen if label in verbatim] == verbatim
     if twice or lost or not in_order:
         summarised = [record.wording.label(mark) for mark in view.summarised]
-        raise Unmet(said(wanted), f"{said(seen)} and in a summary {said(sorted(summarised))}")
+        raise Unmet(listed(wanted), f"{listed(seen)} and in a summary {listed(sorted(summarised))}")
 
 
 def _with(modifier: str, wanted: Sequence[str]) -> list[str]:
@@ -54,7 +54,7 @@ async def forgets(record: Record, exchange: Exchange, wanted: Any) -> None:
     marks = {sighting.mark for sighting in view.sightings} | view.summarised
     kept = [label for label in wanted if record.wording.mark(label) in marks]
     if kept:
-        raise Unmet(f"nothing of {said(wanted)}", said(kept))
+        raise Unmet(f"nothing of {listed(wanted)}", listed(kept))
 
 
 async def summary(record: Record, exchange: Exchange, wanted: Any) -> None:
@@ -67,16 +67,16 @@ async def system(record: Record, exchange: Exchange, wanted: Any) -> None:
     view = await record.view(exchange)
     actual = [record.wording.system_label(mark) for mark in view.system_marks()]
     if actual != list(wanted):
-        raise Unmet(said(wanted), said(actual))
+        raise Unmet(listed(wanted), listed(actual))
 
 
 async def tools(record: Record, exchange: Exchange, _: Any) -> None:
     messages = (await record.view(exchange)).messages
     if messages is None:
         raise Untested("tool calls in what the model saw cannot be observed without the probe model")
-    troubles = unpaired(messages)
-    if troubles:
-        raise Unmet("every tool call with its result right after it, and the reverse", "; ".join(troubles))
+    problems = unpaired(messages)
+    if problems:
+        raise Unmet("every tool call with its result right after it, and the reverse", "; ".join(problems))
 
 
 async def reads(record: Record, exchange: Exchange, wanted: Any) -> None:

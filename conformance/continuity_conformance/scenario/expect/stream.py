@@ -1,4 +1,4 @@
-"""What holds of a stream as a whole: the expectations on its events. Each holds, or raises `Unmet`."""
+"""Expectations on the events of a stream. Each one holds, or raises `Unmet`."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final
@@ -17,15 +17,15 @@ _SHOWN: Final = 4
 async def one_id(_: Record, exchange: Exchange, __: Any) -> None:
     """All chunks of a chat completion, and all response objects in the events of a response, have one id."""
     place = ("id",) if exchange.verb == "chat" else ("response", "id")
-    told = [dig(event, *place) for event in _events(exchange) if _names_the_answer(exchange.verb, event)]
-    ids = list(dict.fromkeys(told))
+    values = [dig(event, *place) for event in _events(exchange) if _names_the_answer(exchange.verb, event)]
+    ids = list(dict.fromkeys(values))
     if len(ids) != 1 or not ids[0]:
         shown = ", ".join(str(each) for each in ids[:_SHOWN])
-        raise Unmet("one id in all events", f"{len(ids)} ids in {len(told)} events: {shown or 'none'}")
+        raise Unmet("one id in all events", f"{len(ids)} ids in {len(values)} events: {shown or 'none'}")
 
 
 def _names_the_answer(verb: str, event: object) -> bool:
-    """Whether an event is a chunk, or has the response in it. Events of a target's own name no answer; that they are there at all is for ECHO-12 to tell."""
+    """Whether an event is a chunk, or contains the response. Events of the target's own kind are left to ECHO-12."""
     if verb == "chat":
         return "choices" in event or event.get("object") == _CHUNK if isinstance(event, Mapping) else False
     return dig(event, "response") is not None
@@ -42,7 +42,7 @@ async def ended(_: Record, exchange: Exchange, __: Any) -> None:
 
 
 def _kind(verb: str, event: object) -> str:
-    """What an event has to do with the end of its stream."""
+    """Whether an event finishes the answer (`finish`), ends the stream (`end`), or neither (empty)."""
     if verb == "chat":
         finishes = dig(event, "choices", 0, "finish_reason") or dig(event, "error")
         return "end" if event == _DONE else "finish" if finishes else ""
@@ -50,9 +50,9 @@ def _kind(verb: str, event: object) -> str:
 
 
 def _events(exchange: Exchange) -> Sequence[object]:
-    """The events; of a response, [DONE] after the last one may be there for clients that wait for it."""
+    """The events of a stream. On /v1/responses a final [DONE] is allowed and ignored."""
     if not exchange.answer.streamed:
-        raise Untested("the answer is no stream")
+        raise Untested("the answer is not a stream")
     if exchange.request.hang_up:
         raise Untested("the client hung up before the end")
     events = exchange.answer.events
