@@ -13,7 +13,7 @@ AS_SLUG_02 = "as SLUG-02: the history doubles"
 _HEAD = """\
 # What failed: {name}
 
-Made by [make.py](../make.py) from [results.json](results.json), where every transcript is whole. Here each scenario that failed has a line, and the first of a requirement its dialogue: the last
+Made by [publish.py](../../../tools/published_results/publish.py) from [results.json](results.json), where every transcript is whole. Here each scenario that failed has a line, and the first of a requirement its dialogue: the last
 {lines} lines of it, without header fields that say nothing of sessions, each line cut at {width} characters. [All runs](../README.md).
 """
 _LINES, _WIDTH, _SAID = 40, 160, 160
