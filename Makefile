@@ -21,16 +21,17 @@ test:
 	@$(MAKE) --no-print-directory -j2 $(READY) browser
 	@$(MAKE) --no-print-directory -j2 lint pytest
 
-# What takes longest comes first, so that nobody is left alone with it at the end.
-FIRST := tests/matrix tests/install tests/kit tests/gate
-OTHERS := $(filter-out $(FIRST) tests/targets tests/__pycache__,$(patsubst %/,%,$(wildcard tests/*/))) $(wildcard tests/test_*.py)
+# The slowest files come first, so that no worker is left alone with one at the end.
+SLOWEST := $(addprefix tests/e2e/test_,matrix.py every_option.py wheel.py hostile_targets.py)
+SLOW := $(filter-out $(SLOWEST),$(wildcard tests/e2e/test_*.py)) tests/kit
+OTHERS := $(filter-out tests/e2e tests/kit tests/real_targets tests/__pycache__,$(patsubst %/,%,$(wildcard tests/*/))) $(wildcard tests/test_*.py)
 
 pytest: $(READY)
-	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder $(FIRST) $(OTHERS)
+	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder --durations=10 $(SLOWEST) $(SLOW) $(OTHERS)
 
 # Real servers, installed in the user's cache folder: hundreds of MB the first time.
 targets: $(READY)
-	$(BIN)/python -m pytest tests/targets
+	$(BIN)/python -m pytest tests/real_targets
 
 lint: $(READY)
 	$(BIN)/ruff check -q
@@ -43,10 +44,10 @@ browser:
 	@command -v chromium > /dev/null || (echo "make: installing Debian's chromium for the tests of report.html" && apt-get update -qq && apt-get install -y -qq chromium > /dev/null)
 
 matrix: $(READY)
-	$(BIN)/python tests/matrix/matrix.py
+	$(BIN)/python tools/matrix/matrix.py
 
 mutants: $(READY)
-	PYTHONPATH=tests $(BIN)/python tests/mutants/mutants.py $(MUTANTS)
+	$(BIN)/python tools/mutants/mutants.py $(MUTANTS)
 
 $(READY): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Session Continuity needs Python 3.11 or newer; try: make PYTHON=python3.11")'

@@ -1,4 +1,4 @@
-"""Bundled servers as processes of their own, for tests of the kit against a server that is already running; and the command without a process."""
+"""Start the bundled server as a process, call the command `continuity` without a process, and find processes by their command or environment."""
 
 import io
 import signal

@@ -1,1 +1,0 @@
-"""The pages of docs/results, each made of the results.json files beside it and of nothing else."""

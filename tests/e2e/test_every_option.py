@@ -1,0 +1,79 @@
+"""Without a defect the reference server keeps everything, under every value of every option."""
+
+import json
+
+import pytest
+from matrix import play
+from option_sets import OPTIONS
+
+from continuity_conformance.core.budget import Budget
+from continuity_conformance.core.verdicts import Verdict
+from continuity_conformance.target.profile import DEFAULT_OPTIONS
+from continuity_spec import load_spec
+from continuity_spec.load.loader import BUNDLED
+
+LITTLE = Budget(examples=2)
+"""Random testing with the whole budget is what tests/e2e/test_wheel.py does, under the default options."""
+UNTOLD = {
+    "acknowledged-before-stored": "DURABLE-02",
+    "kill-reruns-turn": "DURABLE-03",
+    "responses-lost-on-restart": "DURABLE-03",
+    "environment-apart-though-shared": "ENV-02",
+}
+"""Defects that a target which tells nothing can have as well, and what is failed by each of them then."""
+
+
+def _values() -> dict[str, list[str]]:
+    schema = json.loads((BUNDLED / "schemas" / "profile.schema.json").read_text(encoding="utf-8"))
+    return {name: one["enum"] for name, one in schema["properties"]["options"]["properties"].items()}
+
+
+def test_the_sets_have_every_value_of_every_option():
+    stated = {(name, value) for options in OPTIONS.values() for name, value in {**DEFAULT_OPTIONS, **options}.items()}
+
+    assert stated | {("tells", "nothing")} == {(name, value) for name, values in _values().items() for value in values}
+
+
+@pytest.mark.parametrize("name", [name for name, options in OPTIONS.items() if options])
+def test_without_a_defect_nothing_fails_and_nothing_is_untested(name):
+    """What is left is for a reviewer."""
+    undecided = {
+        result.id: result.failure or result.reason
+        for result in play(options=OPTIONS[name], budget=LITTLE)
+        if result.verdict not in {Verdict.PASS, Verdict.NOT_APPLICABLE}
+    }
+
+    assert undecided == {
+        entry.id: f"a reviewer answers: {entry.manual}"
+        for entry in load_spec().requirements
+        if entry.manual is not None
+    }
+
+
+def test_a_target_that_tells_nothing_fails_just_that():
+    """ECHO-01 asks for the header. Elsewhere the session is unobserved, not failed."""
+    failed = {
+        result.id for result in play(options={"tells": "nothing"}, budget=LITTLE) if result.verdict is Verdict.FAIL
+    }
+
+    assert failed == {"ECHO-01"}
+
+
+def test_every_scenario_for_a_target_that_tells_nothing_can_fail():
+    """The matrix is measured on a server that tells its sessions, where these are not applicable."""
+    written = {
+        (entry.id, scenario.name)
+        for entry in load_spec().requirements
+        for scenario in entry.scenarios
+        if scenario.when.get("tells") == ("nothing",)
+    }
+
+    failed = {
+        (result.id, one.scenario)
+        for defect, identity in UNTOLD.items()
+        for result in play([f"--defect={defect}"], {"tells": "nothing"}, [load_spec().requirement(identity)])
+        for one in result.evidence
+        if one.outcome is Verdict.FAIL
+    }
+
+    assert written <= failed

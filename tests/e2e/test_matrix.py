@@ -1,0 +1,69 @@
+"""Every requirement is failed by the defects made for it, and the matrix that is published is the one that is measured."""
+
+import pytest
+from matrix import UNSTEADY, at_home, made_for, rows
+from page import PAGE, page
+
+from continuity_conformance.suite.defects import defects
+from continuity_conformance.suite.matrix import published
+from continuity_spec import Requirement, load_spec
+
+PUBLISHED = published()
+DEFECTS = defects()
+CHECKABLE = [requirement for requirement in load_spec().requirements if requirement.manual is None]
+
+
+def steady(row: dict[str, str]) -> dict[str, str]:
+    """Where turns go on at once, who comes first decides at which step it shows."""
+    return {identity: "" if races(load_spec().requirement(identity)) else where for identity, where in row.items()}
+
+
+def races(requirement: Requirement) -> bool:
+    """Whether any step of it is played at once with others."""
+    steps = [step for scenario in requirement.scenarios for step in scenario.steps]
+    return any(step.at_once > 1 or step.during or step.together for step in steps)
+
+
+def may_fail(name: str) -> set[str]:
+    """What was made for an unsteady defect, which must fail, and what may."""
+    return {requirement.id for requirement in made_for(name)} | set(UNSTEADY[name])
+
+
+@pytest.fixture(scope="module")
+def measured(request):
+    """The rows of the selected defects, measured side by side before the first of them is compared."""
+    names = [item.callspec.params["name"] for item in request.session.items if "measured" in item.fixturenames]
+    return rows([DEFECTS[name] for name in names], at_home)
+
+
+@pytest.mark.parametrize("name", DEFECTS)
+def test_a_defect_fails_what_the_matrix_says(name, measured):
+    found = measured[name]
+
+    assert {requirement.id for requirement in made_for(name)} <= set(found)
+    assert name in UNSTEADY or steady(found) == steady(PUBLISHED[name])
+    assert name not in UNSTEADY or set(found) <= may_fail(name)
+
+
+def test_every_defect_is_named_by_a_requirement():
+    named = {name for requirement in CHECKABLE for name in requirement.refuted_by}
+
+    assert named == set(DEFECTS)
+
+
+def test_the_published_matrix_has_every_defect():
+    assert set(PUBLISHED) == set(DEFECTS)
+
+
+@pytest.mark.parametrize("name", UNSTEADY)
+def test_the_published_row_of_an_unsteady_defect_has_only_what_may_fail(name):
+    assert set(PUBLISHED[name]) <= may_fail(name)
+
+
+def test_the_kit_decided_every_cell():
+    assert [where for row in PUBLISHED.values() for where in row.values() if where.startswith("error")] == []
+
+
+def test_the_page_of_the_docs_says_what_the_matrix_says():
+    """`python tools/matrix/page.py` writes it anew."""
+    assert PAGE.read_text(encoding="utf-8") == page(PUBLISHED, DEFECTS, load_spec().requirements)

@@ -1,0 +1,312 @@
+"""The doctor says what a server is, leaves nothing behind that it can take away, and writes a profile that works."""
+
+import asyncio
+import json
+import re
+import socket
+import subprocess
+import time
+import urllib.request
+from dataclasses import replace
+
+import pytest
+from running import CONTINUITY, started
+from thread_servers import KEYS, Elsewhere, Failing, Moved, Page, Shy, Stuck, greeting_port, http_server, silent_port
+
+from continuity_conformance.cli.main import main
+from continuity_conformance.core.verdicts import Verdict
+from continuity_conformance.doctor import profile_writer as starter
+from continuity_conformance.doctor import render as sheet
+from continuity_conformance.doctor.findings import Findings, Topic
+from continuity_conformance.doctor.state import Patient
+from continuity_conformance.doctor.survey import survey
+from continuity_conformance.run.applicability import Prospect
+from continuity_conformance.run.session import Run
+from continuity_conformance.suite.release import newest
+from continuity_conformance.target.profile import Limits, Profile, load_profile
+from continuity_conformance.target.server import Server
+
+RELEASE = newest().requirements
+
+
+def looked_at(url: str, profile: Profile | None = None) -> Patient:
+    return asyncio.run(survey(url, profile or Profile("it", limits=Limits(turn_seconds=5)), RELEASE))
+
+
+def said(findings: Findings, topic: Topic) -> str:
+    return " | ".join(text for about, text in findings.said if about is topic)
+
+
+def test_a_server_that_declares_itself(plain):
+    findings = looked_at(plain).findings
+
+    assert findings.error is None
+    assert "named by its capabilities, and it tells our id back" in said(findings, Topic.HEADER)
+    assert "release 1.0; for a single user; derivation content-v1" in said(findings, Topic.SAYS)
+    assert "responses, sessions, streaming (as its capabilities say)" in said(findings, Topic.OFFERS)
+    assert "in the second turn it saw the first" in said(findings, Topic.MODEL)
+    assert said(findings, Topic.AUTH) == "a turn is answered without a key"
+    assert findings.requests < 10
+
+
+def test_what_it_made_is_gone(plain):
+    with urllib.request.urlopen(f"{plain}/v1/sessions") as answer:
+        before = json.load(answer)["data"]
+    findings = looked_at(plain).findings
+    with urllib.request.urlopen(f"{plain}/v1/sessions") as answer:
+        after = json.load(answer)["data"]
+
+    assert findings.left == []
+    assert "deleted again: 1 session" in said(findings, Topic.CLEANED)
+    assert before == after
+
+
+def test_it_fits_into_80_columns(plain):
+    assert [line for line in sheet.lines(looked_at(plain).findings) if len(line) > 80] == []
+
+
+def test_what_it_foresees_is_what_a_run_finds(plain):
+    """On all that is played by steps: whatever is forecast as not tested or not applicable is just that, and what can be tested is decided."""
+    foreseen = {each.id: (prospect, each) for each, prospect, _ in looked_at(plain).findings.prospects}
+    played = [
+        each for _, each in foreseen.values() if each.scenarios and each.area in {"DERIVE", "ECHO", "HISTORY", "SLUG"}
+    ]
+    with Run(plain, None, played) as run:
+        found = {each.id: run.result(each.id).verdict for each in played}
+    known = {
+        Prospect.TESTABLE: Verdict.PASS,
+        Prospect.REFUTABLE: Verdict.NOT_TESTED,
+        Prospect.NOT_TESTED: Verdict.NOT_TESTED,
+        Prospect.NOT_APPLICABLE: Verdict.NOT_APPLICABLE,
+    }
+
+    assert found == {each.id: known[foreseen[each.id][0]] for each in played}
+
+
+def test_a_server_that_wants_a_key(keyed, capsys):
+    code = main(["doctor", keyed])
+    without = capsys.readouterr()
+    findings = looked_at(keyed, Profile("it", principals={"alice": KEYS["ALICES_KEY"]})).findings
+    wrong = looked_at(keyed, Profile("it", principals={"alice": "key-of-nobody-at-all"})).findings
+
+    assert code == 2
+    assert "a key is needed: a chat turn is answered with 401" in " ".join(without.out.split())
+    assert without.err.startswith("continuity: ")
+    assert "--key-env NAME" in without.err
+    assert "401 without one, 401 with a wrong one, and yours is taken" in said(findings, Topic.AUTH)
+    assert wrong.exit_code == 2
+    assert "the key is refused" in said(wrong, Topic.AUTH)
+
+
+def test_a_profile_for_a_server_behind_a_gateway_works(behind, continuity, tmp_path):
+    """TLS with an authority of our own, a path, and a field of its own for keys: the doctor finds it, and the whole kit uses what it wrote."""
+    url = f"{behind.url}/v1"
+    keys = ("--key-env", "ALICES_KEY", "--second-key-env", "$BOBS_KEY", "--auth", "X-Api-Key: {key}")
+    done = continuity("doctor", url, "--ca", str(behind.ca), *keys, "--write", "my.yaml", "--json")
+    found = json.loads(done.stdout)
+    written = (tmp_path / "my.yaml").read_text()
+    # The openai client; answers held against the document; keys that are none; bytes over a socket of our own.
+    kit = ["ECHO-02", "ECHO-09", "ECHO-12", "ISOLATE-01", "ISOLATE-03"]
+    played = continuity("run", *kit, "--target", url, "--profile", "my.yaml")
+
+    assert done.returncode == 0, done.stderr
+    assert found["header"] == "X-Hermes-Session-Id"
+    assert "tenants" in found["offers"]
+    assert found["left_behind"] == []
+    assert "principals: {alice: $ALICES_KEY, bob: $BOBS_KEY}" in written
+    assert 'auth: "X-Api-Key: {key}"' in written
+    assert not [key for key in KEYS.values() if key in done.stdout + done.stderr + written + played.stdout]
+    assert played.returncode == 0, played.stdout + played.stderr
+    assert [line.partition(" (")[0] for line in played.stdout.splitlines() if "): pass" in line] == kit
+
+
+@pytest.mark.parametrize("command", [["doctor"], ["run", "ECHO-01", "--target"]])
+def test_a_certificate_that_nobody_trusts_is_told_in_one_line(behind, command, capsys):
+    code = main([*command, behind.url])
+    said = capsys.readouterr().err
+
+    assert code == 3
+    assert "its certificate is not trusted" in said
+    assert "--ca ca.pem" in said
+    assert len(said.splitlines()) == 1
+
+
+def test_a_wrong_path_is_put_right(plain):
+    findings = looked_at(f"{plain}/some/gateway").findings
+
+    assert findings.url == plain
+    assert f"not under {plain}/some/gateway/v1 (404 " in said(findings, Topic.API)
+    assert findings.exit_code == 0
+
+
+def test_a_web_page_is_no_server_of_ours():
+    with http_server(Page) as url:
+        findings = looked_at(url).findings
+
+    assert findings.exit_code == 3
+    assert (
+        'no OpenAI-compatible server under this address: POST /v1/chat/completions gives 200 text/html "Welcome"'
+        in str(findings.error)
+    )
+
+
+def test_a_port_that_is_none_of_http_is_told_by_what_it_says():
+    with greeting_port(b"220 mail.example ESMTP\r\n") as url:
+        findings = looked_at(url).findings
+
+    assert findings.exit_code == 3
+    assert "it does not speak HTTP; it says: 220 mail.example ESMTP" in str(findings.error)
+
+
+def test_tls_behind_http_and_http_behind_tls(behind, plain):
+    assert "try the same address with https://" in str(looked_at(behind.url.replace("https", "http")).findings.error)
+    assert "TLS: it does not speak TLS. Try the same address with http://" in str(
+        looked_at(plain.replace("http", "https")).findings.error
+    )
+
+
+def test_a_server_that_hangs_is_waited_for_no_longer_than_said():
+    with silent_port() as (url, _):
+        began = time.monotonic()
+        findings = looked_at(url, Profile("it", limits=Limits(turn_seconds=1))).findings
+
+    assert findings.exit_code == 3
+    assert "It takes the connection, and gives no complete answer in 1 s" in str(findings.error)
+    assert time.monotonic() - began < 3
+
+
+def test_a_turn_that_hangs_ends_the_visit():
+    with http_server(Stuck) as url:
+        began = time.monotonic()
+        findings = looked_at(url, Profile("it", limits=Limits(turn_seconds=1))).findings
+
+    assert findings.exit_code == 1
+    assert "A plain chat turn does not succeed: no complete answer in 1 s" in str(findings.error)
+    assert time.monotonic() - began < 4
+
+
+def test_a_server_that_moved_says_where_to():
+    with http_server(Moved) as url:
+        findings = looked_at(url).findings
+
+    assert findings.exit_code == 1
+    assert "301, and sends us to https://gateway.example/v1" in str(findings.error)
+
+
+def test_a_path_of_the_document_is_found_under_any_address():
+    server = Server("https://gateway.example/some/path", Profile("it"))
+
+    assert server.document_path("/some/path/v1/models") == "/v1/models"
+    assert Server("http://127.0.0.1:8080", Profile("it")).document_path("/v1/models") == "/v1/models"
+
+
+def test_a_closed_port_and_an_unknown_name(capsys):
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        code = main(["doctor", f"http://127.0.0.1:{listener.getsockname()[1]}"])
+    closed = capsys.readouterr()
+    unknown = looked_at("http://nobody.invalid").findings
+
+    assert code == 3
+    assert (closed.out, len(closed.err.splitlines())) == ("", 1)
+    assert "The name nobody.invalid is not known" in str(unknown.error)
+
+
+def test_a_turn_that_fails_is_told_with_what_the_server_says():
+    with http_server(Failing) as url:
+        findings = looked_at(url).findings
+
+    assert findings.exit_code == 1
+    assert "there is no model default" in str(findings.error)
+
+
+def test_a_header_that_nobody_announced_is_found(tmp_path):
+    with http_server(Shy) as url:
+        patient = looked_at(url)
+    text = starter.text(patient.findings, patient.profile, starter.Given(), tmp_path / "my.yaml")
+
+    assert "X-My-Session: its answers have it, and it takes our id by it" in said(patient.findings, Topic.HEADER)
+    assert "header: X-My-Session" in text
+    assert "offers: []" in text
+    assert "streaming" in said(patient.findings, Topic.OFFERS).partition("not: ")[2]
+    assert "LEFT BEHIND" in said(patient.findings, Topic.CLEANED)
+    assert all(left.startswith("session ") for left in patient.findings.left)
+
+
+def test_sessions_that_are_elsewhere_are_found_and_deleted():
+    with http_server(Elsewhere) as url:
+        patient = looked_at(url)
+
+    assert (patient.profile.sessions, patient.profile.session_field) == ("/api/sessions", "session")
+    assert "sessions" in patient.findings.target.offers
+    assert patient.findings.left == []
+    assert f"deleted again: {len(Elsewhere.deleted)} sessions" in said(patient.findings, Topic.CLEANED)
+    assert len(set(Elsewhere.deleted)) >= 3
+
+
+def test_a_model_alone_keeps_nothing():
+    with started([CONTINUITY, "model"], stdout=subprocess.PIPE, text=True) as model:
+        url = re.search(r"http://[0-9.:]+", model.stdout.readline())[0]
+        blind = looked_at(url).findings
+        seeing = looked_at(url, Profile("it", probe=url)).findings
+        model.terminate()
+
+    assert "say which with --probe URL" in said(blind, Topic.MODEL)
+    assert "did NOT see the first: the server keeps no conversation" in said(seeing, Topic.MODEL)
+    assert seeing.target is not None
+    assert seeing.target.options["tells"] == "nothing"
+    assert blind.exit_code == seeing.exit_code == 0
+
+
+def test_a_profile_that_is_there_is_not_written_over(tmp_path):
+    (tmp_path / "my.yaml").write_text("name: mine\n")
+    code = main(["doctor", "http://127.0.0.1:9", "--write", str(tmp_path / "my.yaml")])
+
+    assert code == 2
+    assert (tmp_path / "my.yaml").read_text() == "name: mine\n"
+
+
+@pytest.mark.parametrize("name", ["127.0.0.1:8080", "yes", "a: b # c", "ключ"])
+def test_what_is_written_can_be_read(name, plain, tmp_path, monkeypatch):
+    monkeypatch.setenv("A_KEY", "x")
+    patient = looked_at_once(plain)
+    profile = replace(
+        patient.profile, name=name, options={"tells": "nothing"}, sessions="/api/sessions", session_field="session"
+    )
+    given = starter.Given({"alice": "$A_KEY"}, {"X-Tenant": "north: 1"})
+    path = tmp_path / "my.yaml"
+    starter.write(path, starter.text(replace(patient.findings, declared=False), profile, given, path))
+    read = load_profile(path)
+
+    assert (read.name, read.options) == (name, {"tells": "nothing"})
+    assert (read.sessions, read.session_field) == ("/api/sessions", "session")
+    assert (read.principals, read.headers) == ({"alice": "x"}, {"X-Tenant": "north: 1"})
+    assert read.offers == patient.findings.target.offers
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ("--header", "Authorization: Bearer abc"),
+        ("--header", "nothing"),
+        ("--auth", "X-Api-Key"),
+        ("--key-env", "NOBODY_SET_THIS"),
+        ("--ca", "nowhere.pem"),
+        ("--second-key-env", "BOBS_KEY"),
+    ],
+)
+def test_mistakes_are_told_before_anything_is_sent(wrong, monkeypatch, capsys):
+    monkeypatch.setenv("BOBS_KEY", KEYS["BOBS_KEY"])
+
+    assert main(["doctor", "http://127.0.0.1:9", *wrong]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+_LOOKED_AT: dict[str, Patient] = {}
+
+
+def looked_at_once(url: str) -> Patient:
+    """The same for several tests that only read."""
+    if url not in _LOOKED_AT:
+        _LOOKED_AT[url] = looked_at(url)
+    return _LOOKED_AT[url]

@@ -1,0 +1,149 @@
+"""The kill matrix: the suite played on every defect, and which requirement fails at which step and expectation.
+
+On each defect the areas that it was made for are played, but of the costly requirements (restart, kill, broken store, dozens of examples, a thousand requests)
+only those made for it, unless that is judged on everything that was said: all areas on all defects take half an hour, and say little more. The test measures
+the same rows and compares them (tests/e2e/test_matrix.py).
+
+`make matrix` (`python tools/matrix/matrix.py`) writes the committed file and its page in the docs. With names of defects it plays all areas on these and only prints what fails.
+"""
+
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+
+from page import write_page
+
+from continuity_conformance.checks.registry import COSTLY, disturbs
+from continuity_conformance.core.budget import Budget
+from continuity_conformance.core.verdicts import Result, Verdict
+from continuity_conformance.run.session import Run
+from continuity_conformance.suite.defects import Defect, defects, find
+from continuity_conformance.suite.matrix import FILE
+from continuity_plugins.reference import reference_profile
+from continuity_spec import Requirement, load_spec
+
+UNSTEADY: Mapping[str, Collection[str]] = {
+    "constant-default-session": [f"DERIVE-{number:02}" for number in (1, 2, 3, 5, 6, 7, 8, 9, 10, 13, 14)],
+    "slugs-share-a-session": [f"SLUG-{number:02}" for number in (2, 3, 7, 8, 9, 10, 12, 18)],
+    "slug-race-many-sessions": (),
+    "slug-race-loses-turns": (),
+    "rotation-race-two-children": (),
+    "migration-race-second-process-dies": (),
+    "migration-not-atomic": (),
+    "turns-share-a-base": ("CONCUR-04",),
+    "turns-at-once-are-500": ("CONCUR-04",),
+    "turns-interleave": ("CONCUR-04",),
+    "turns-stored-as-the-latest-said": ("CONCUR-01", "CONCUR-03", "CONCUR-04"),
+    "session-told-of-the-latest-request": ("CONCUR-01", "CONCUR-03", "CONCUR-04"),
+    "one-lock-for-all-sessions": ("CONCUR-01", "CONCUR-02", "CONCUR-04"),
+    "one-lock-for-all-slugs": ("CONCUR-01", "CONCUR-02"),
+    "first-requests-race-to-500": (),
+    "first-requests-overwrite-each-other": (),
+    "path-id-reads-file": (),
+    "hang-up-leaves-half-turn": (),
+    "hang-up-leaves-cut-answer": (),
+    "hang-up-locks-session": (),
+}
+"""Defects that are races, or that mix scenarios which play side by side: who comes first decides where it shows first, and which of these fail
+besides what the defect was made for."""
+_MANY_STEPS = 30
+_LITTLE = Budget(examples=6)
+"""Half of what a run has; with four, evicted-slug-misses-rotation is not found."""
+_SIDE_BY_SIDE = 3
+"""One more than the cores that it is meant for: some rows wait for turns that never end."""
+
+
+def play(
+    extra: Sequence[str] = (),
+    options: Mapping[str, str] | None = None,
+    requirements: Sequence[Requirement] | None = None,
+    budget: Budget | None = None,
+) -> list[Result]:
+    """The results of the suite, or of these requirements, on a reference server of its own."""
+    played = load_spec().requirements if requirements is None else requirements
+    with Run(None, reference_profile(tuple(extra), options), played, budget) as run:
+        return [run.result(requirement.id) for requirement in played]
+
+
+def made_for(defect: str) -> list[Requirement]:
+    return [requirement for requirement in load_spec().requirements if defect in requirement.refuted_by]
+
+
+def at_home(defect: Defect) -> dict[str, str]:
+    """A row of the matrix: the areas that the defect was made for."""
+    return failures(defect, {requirement.area for requirement in made_for(defect.name)})
+
+
+def everywhere(defect: Defect) -> dict[str, str]:
+    """The same with all areas."""
+    return failures(defect, {requirement.area for requirement in load_spec().requirements})
+
+
+def failures(defect: Defect, areas: Collection[str]) -> dict[str, str]:
+    """Which requirements of these areas fail under a defect, each with the scenario, step and expectation that show it first."""
+    own = made_for(defect.name)
+    on_everything = any(requirement.always is not None for requirement in own)
+    played = [
+        requirement
+        for requirement in load_spec().requirements
+        if requirement in own
+        or (
+            requirement.area in areas
+            and not _costs(requirement)
+            and (on_everything or requirement.length <= _MANY_STEPS)
+        )
+    ]
+    results = play([f"--defect={defect.name}"], defect.under, played, _LITTLE)
+    return {result.id: _where(result) for result in results if result.verdict in {Verdict.FAIL, Verdict.ERROR}}
+
+
+def _costs(requirement: Requirement) -> bool:
+    return disturbs(requirement) or requirement.check in COSTLY
+
+
+def _where(result: Result) -> str:
+    if result.verdict is Verdict.ERROR:
+        return f"error: {result.reason}"  # of the kit; the test refuses a matrix that has one
+    first = next(one for one in result.evidence if one.outcome is Verdict.FAIL)
+    if load_spec().requirement(result.id).always is not None:
+        return first.expectation  # which answer shows it first depends on who comes first
+    number = first.step.partition(" ")[0]
+    # A Python check names what it does where it has no number: "the openai client", or "load" before the step.
+    named, played, _ = first.step.partition(" {")
+    own = [named.rpartition(" ")[0] if played else named, first.expectation]
+    step = [f"step {number}", first.expectation] if number[:1].isdigit() else own
+    if first.expectation == "claim":
+        step = [named.partition(" ")[2], first.expected]  # which claim is untrue; it is concluded last, in no step
+    return " · ".join([first.scenario, *step] if first.scenario else step)
+
+
+def rows(found: Sequence[Defect], row: Callable[[Defect], dict[str, str]]) -> dict[str, dict[str, str]]:
+    """The rows of these defects, played side by side, in their order."""
+    with (
+        tempfile.TemporaryDirectory() as scratch,  # some defects leave files where they are started
+        ProcessPoolExecutor(_SIDE_BY_SIDE, initializer=os.chdir, initargs=(scratch,)) as pool,
+    ):
+        playing = {pool.submit(row, defect): defect.name for defect in found}
+        for number, done in enumerate(as_completed(playing), 1):
+            print(f"{number} of {len(found)}: {playing[done]}", file=sys.stderr, flush=True)
+    return {name: done.result() for done, name in playing.items()}
+
+
+def main(names: Sequence[str]) -> None:
+    if names:
+        found = rows([find(name, defects()) for name in names], everywhere)
+        sys.stdout.write(as_json(found))
+    else:
+        FILE.write_text(as_json(rows(list(defects().values()), at_home)), encoding="utf-8")
+        write_page()
+
+
+def as_json(matrix: Mapping[str, Mapping[str, str]]) -> str:
+    return json.dumps(matrix, indent=1, ensure_ascii=False) + "\n"
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
