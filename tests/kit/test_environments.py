@@ -148,7 +148,7 @@ def test_an_installer_that_is_interrupted_leaves_nothing_that_is_used(tmp_path: 
     slow_python.write_text(f"#!/bin/sh\nexec {sys.executable} {slow}\n")
     slow_python.chmod(0o755)
     script = (
-        "from continuity_conformance.environments import python_environment\n"
+        "from continuity_conformance.target.install import python_environment\n"
         f"python_environment('tiny', ['x'], lambda line: print(line, flush=True), python={str(slow_python)!r})\n"
     )
     command = [sys.executable, "-c", script]

@@ -179,35 +179,27 @@ def _end(running: "subprocess.Popen[str]") -> None:
 
 @contextmanager
 def _locked(folder: Path, name: str, say: Say) -> Iterator[None]:
-    """One installation of one environment at a time; the lock goes with the process that holds it."""
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        lock = folder.with_name(f"{folder.name}.lock").open("w", encoding="utf-8")
-    except OSError as trouble:
-        raise KitError(
-            f"{name} cannot be installed: {trouble.strerror}.",
-            where=str(folder.parent),
-            do="Name another folder with XDG_CACHE_HOME.",
-        ) from None
-    with lock:
-        _take(lock.fileno(), name, say)
-        yield
+    """Let one process at a time install this environment. The system releases the lock of a process that dies."""
+    from filelock import FileLock, Timeout  # noqa: PLC0415 - only an installation needs it
 
-
-def _take(lock: int, name: str, say: Say) -> None:
-    import fcntl  # noqa: PLC0415 - not every system has it, and only whoever installs needs it
-
-    began = said = time.monotonic()
+    lock = FileLock(folder.with_name(f"{folder.name}.lock"))
+    began = time.monotonic()
     while True:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() - said >= _EVERY_SECONDS:
-                said = time.monotonic()
-                say(f"waits for another installation of {name} ({said - began:.0f} s)")
-            time.sleep(_POLL_SECONDS)
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            held = lock.acquire(timeout=_EVERY_SECONDS, poll_interval=_POLL_SECONDS)
+        except Timeout:
+            say(f"waiting for another installation of {name} ({time.monotonic() - began:.0f} s)")
+        except OSError as error:
+            raise KitError(
+                f"{name} cannot be installed: {error.strerror}.",
+                where=str(folder.parent),
+                do="Set XDG_CACHE_HOME to another folder.",
+            ) from None
         else:
-            return
+            break
+    with held:
+        yield
 
 
 def _python_version(python: str) -> str:
