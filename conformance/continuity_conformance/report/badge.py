@@ -9,7 +9,7 @@ import xml.etree.ElementTree as ET
 from typing import Final
 
 from continuity_conformance.core.verdicts import RunVerdict, Verdict
-from continuity_conformance.results.read import Report
+from continuity_conformance.results.recorded import Report
 from continuity_conformance.results.tally import HEADS, total
 
 _LABEL: Final = "session continuity"

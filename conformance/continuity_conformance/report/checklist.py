@@ -14,7 +14,7 @@ from continuity_conformance.report.markdown import code, plain
 from continuity_conformance.report.page import page
 from continuity_conformance.results.describe import build, checked, pitfalls, question
 from continuity_conformance.results.one_line import headline
-from continuity_conformance.results.read import Report
+from continuity_conformance.results.recorded import Report
 from continuity_spec import Level, Requirement
 
 _RESULT = 300

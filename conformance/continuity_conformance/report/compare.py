@@ -12,7 +12,7 @@ from continuity_conformance.core.text import cut, one_line
 from continuity_conformance.core.verdicts import Result, Verdict
 from continuity_conformance.report.markdown import code, plain, table
 from continuity_conformance.report.page import MARKS, page
-from continuity_conformance.results.read import Report
+from continuity_conformance.results.recorded import Report
 from continuity_conformance.results.tally import HEADS, Tally, total
 
 _FAILING = frozenset({Verdict.FAIL, Verdict.ERROR})

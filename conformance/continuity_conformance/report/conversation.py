@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from continuity_conformance.core.text import cut, one_line
 from continuity_conformance.core.verdicts import Evidence
 from continuity_conformance.http.curl import pairs
-from continuity_conformance.results.read import Step
+from continuity_conformance.results.recorded import RecordedStep
 from continuity_conformance.results.transcript import in_order, in_steps
 
 HUES: Final = 8
@@ -77,7 +77,7 @@ class Hues:
         return Tag(name, cut(value, _ID), self._known.setdefault(value, len(self._known) % HUES))
 
 
-def conversation(evidence: Evidence, steps: Sequence[Step], header: str) -> list[Beat | Event]:
+def conversation(evidence: Evidence, steps: Sequence[RecordedStep], header: str) -> list[Beat | Event]:
     """The beats and events in their order."""
     hues = Hues()
     told = in_order(evidence.exchanges, evidence.interventions or ())
@@ -87,7 +87,7 @@ def conversation(evidence: Evidence, steps: Sequence[Step], header: str) -> list
     return list(_few(beats))
 
 
-def _supposed(beats: Sequence[Beat | Event], steps: Sequence[Step], until: str) -> list[Event]:
+def _supposed(beats: Sequence[Beat | Event], steps: Sequence[RecordedStep], until: str) -> list[Event]:
     """Where nobody noted interventions: the steps up to the one at which the scenario ended that no exchange belongs to."""
     said = {beat.number for beat in beats}
     silent = [Event(step.number, cut(step.does, _WORDS)) for step in steps if step.number not in said]

@@ -7,7 +7,8 @@ from typing import Final
 from continuity_conformance.core.errors import KitError, UsageError
 from continuity_conformance.core.files import replace_file
 from continuity_conformance.report import badge, checklist, html, junit, markdown, reproduce
-from continuity_conformance.results.read import Report, read
+from continuity_conformance.results.read import read
+from continuity_conformance.results.recorded import Report
 
 FILES: Final[dict[str, Callable[[Report], str]]] = {
     "report.html": html.render,

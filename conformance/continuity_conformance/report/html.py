@@ -17,7 +17,7 @@ from continuity_conformance.report.conversation import Beat, Event, conversation
 from continuity_conformance.report.page import MARKS, ROOM, page, template
 from continuity_conformance.report.reproduce import again
 from continuity_conformance.results.one_line import headline
-from continuity_conformance.results.read import Report, Row, Scenario
+from continuity_conformance.results.recorded import RecordedRequirement, RecordedScenario, Report
 from continuity_conformance.results.tally import HEADS, by_area, by_level, columns, total
 from continuity_conformance.results.transcript import is_stream, telling
 
@@ -45,7 +45,7 @@ _DETAILS: Final = (Detail(4, 1500, curl=True), Detail(2, 900, curl=True), Detail
 class Part:
     """A scenario: its steps, and what is shown of how it went."""
 
-    scenario: Scenario
+    scenario: RecordedScenario
     shown: tuple[Markup, ...]
     outcomes: tuple[Evidence, ...]
 
@@ -68,19 +68,19 @@ def render(report: Report) -> str:
     )
 
 
-def _entry(row: Row, report: Report, room: int) -> dict[str, object]:
+def _entry(row: RecordedRequirement, report: Report, room: int) -> dict[str, object]:
     parts = list(_parts(row, report, room))
     return {"row": row, "parts": parts, "mark": MARKS[row.result.verdict], "standing": _standing(row, report)}
 
 
-def _standing(row: Row, report: Report) -> str:
+def _standing(row: RecordedRequirement, report: Report) -> str:
     if row.accepted:
         return "known"
     counts = row.result.verdict is not Verdict.FAIL or report.gate.counts_for(row.result.level)
     return "" if counts else "warns"
 
 
-def _parts(row: Row, report: Report, room: int) -> Iterator[Part]:
+def _parts(row: RecordedRequirement, report: Report, room: int) -> Iterator[Part]:
     """The scenarios, what went worst first: it is looked for, and it is given the room."""
     shown: dict[int, Markup] = {}
     for evidence in by_weight(row.result.evidence):
@@ -92,10 +92,10 @@ def _parts(row: Row, report: Report, room: int) -> Iterator[Part]:
     for name in dict.fromkeys((*(each.scenario for each in by_weight(row.result.evidence)), *known)):
         own = tuple(each for each in row.result.evidence if each.scenario == name)
         told = tuple(shown[id(each)] for each in own if shown[id(each)])
-        yield Part(known.get(name, Scenario(name, 0, ())), told, own)
+        yield Part(known.get(name, RecordedScenario(name)), told, own)
 
 
-def _fitted(evidence: Evidence, row: Row, report: Report, room: int) -> Markup:
+def _fitted(evidence: Evidence, row: RecordedRequirement, report: Report, room: int) -> Markup:
     """The evidence with the most detail that there is room for; nothing where there is none."""
     for detail in (*(_BARE if evidence.outcome is Verdict.PASS else _DETAILS), None):
         markup = _evidence(evidence, row, report, detail)
@@ -104,7 +104,7 @@ def _fitted(evidence: Evidence, row: Row, report: Report, room: int) -> Markup:
     return Markup()
 
 
-def _evidence(evidence: Evidence, row: Row, report: Report, detail: Detail | None) -> Markup:
+def _evidence(evidence: Evidence, row: RecordedRequirement, report: Report, detail: Detail | None) -> Markup:
     steps = next((each.steps for each in row.scenarios if each.name == evidence.scenario), ())
     beats = conversation(evidence, steps, report.target.header)
     said = [beat for beat in beats if isinstance(beat, Beat)]

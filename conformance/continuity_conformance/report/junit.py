@@ -12,7 +12,7 @@ from continuity_conformance.core.text import cut, one_line
 from continuity_conformance.core.verdicts import Verdict
 from continuity_conformance.results.classes import class_of
 from continuity_conformance.results.one_line import headline
-from continuity_conformance.results.read import Report, Row
+from continuity_conformance.results.recorded import RecordedRequirement, Report
 from continuity_conformance.results.tally import by_area
 
 _MESSAGE: Final = 400
@@ -38,7 +38,7 @@ def _suite(report: Report, area: str) -> ET.Element:
     return suite
 
 
-def _outcomes(report: Report, rows: list[Row]) -> dict[str, str]:
+def _outcomes(report: Report, rows: list[RecordedRequirement]) -> dict[str, str]:
     tags = [_outcome(report, row) for row in rows]
     return {
         "tests": str(len(rows)),
@@ -48,7 +48,7 @@ def _outcomes(report: Report, rows: list[Row]) -> dict[str, str]:
     }
 
 
-def _outcome(report: Report, row: Row) -> str:
+def _outcome(report: Report, row: RecordedRequirement) -> str:
     """The word of JUnit for a verdict; empty for a pass."""
     match row.result.verdict:
         case Verdict.PASS:
@@ -60,7 +60,7 @@ def _outcome(report: Report, row: Row) -> str:
     return "skipped"
 
 
-def _case(report: Report, row: Row) -> ET.Element:
+def _case(report: Report, row: RecordedRequirement) -> ET.Element:
     result = row.result
     case = ET.Element(
         "testcase",
@@ -81,7 +81,7 @@ def _case(report: Report, row: Row) -> ET.Element:
     return case
 
 
-def _told(report: Report, row: Row) -> Iterator[ET.Element]:
+def _told(report: Report, row: RecordedRequirement) -> Iterator[ET.Element]:
     tag = _outcome(report, row)
     if tag:
         message = f"{_standing(row, tag)}{headline(row.result)}"
@@ -92,7 +92,7 @@ def _told(report: Report, row: Row) -> Iterator[ET.Element]:
         yield told
 
 
-def _standing(row: Row, tag: str) -> str:
+def _standing(row: RecordedRequirement, tag: str) -> str:
     if row.accepted and row.known is not None:
         return f"known until {row.known.until} ({row.known.reason}): "
     return "warned: " if row.result.verdict is Verdict.FAIL and tag == "skipped" else ""

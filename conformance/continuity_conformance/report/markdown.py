@@ -13,7 +13,7 @@ from continuity_conformance.core.verdicts import RunVerdict, Verdict
 from continuity_conformance.report.page import MARKS
 from continuity_conformance.report.reproduce import again
 from continuity_conformance.results.one_line import headline
-from continuity_conformance.results.read import Report, Row
+from continuity_conformance.results.recorded import RecordedRequirement, Report
 from continuity_conformance.results.tally import HEADS, Tally, by_area, columns, total
 
 _SIGNS: Final = re.compile(r"([\\`*_\[\]<>|~$&]|:(?=//)|(?<=www)\.)")
@@ -69,7 +69,7 @@ def _lines(report: Report, rows: int) -> Iterator[str]:
 def _verdict(report: Report) -> Iterator[str]:
     yield f"## {_SPELLED[report.verdict]} {report.verdict.spoken}: {plain(report.target.name)}"
     yield ""
-    yield f"Session Continuity {plain(report.release)}, {report.started}, {report.seconds:.1f} s, {plain(report.kit)}."
+    yield f"Session Continuity {plain(report.release)}, {report.started}, {report.seconds:.1f} s, {plain(str(report.kit))}."
     reasons = "; ".join(plain(reason) for reason in report.gate.reasons)
     opened = "open" if report.gate.passed else "closed"
     yield f"Gate {opened} (exit code {report.gate.exit_code}){f': {reasons}' if reasons else ''}."
@@ -89,7 +89,7 @@ def numbers(tallies: Sequence[Tally], whole: Tally, shown: Sequence[Verdict]) ->
     yield "| **total** | " + " | ".join(f"**{whole.counts[verdict]}**" for verdict in shown) + " |"
 
 
-def _failures(title: str, rows: Sequence[Row], report: Report, shown: int) -> Iterator[str]:
+def _failures(title: str, rows: Sequence[RecordedRequirement], report: Report, shown: int) -> Iterator[str]:
     if not rows:
         return
     yield from ("", f"### {title} ({len(rows)})", "")
@@ -102,16 +102,16 @@ def _failures(title: str, rows: Sequence[Row], report: Report, shown: int) -> It
     yield from ("", f"Run one again: {code(again(rows[0].result.id, report.again))}")
 
 
-def _named(row: Row) -> str:
+def _named(row: RecordedRequirement) -> str:
     return f"**{row.result.id}** ({row.result.level.value}) {plain(row.result.text)}"
 
 
-def _wrong(row: Row) -> str:
+def _wrong(row: RecordedRequirement) -> str:
     known = f"<br>known until {plain(row.known.until)}: {plain(row.known.reason)}" if row.known else ""
     return code(headline(row.result)) + known
 
 
-def _reasons(title: str, rows: Sequence[Row], shown: int) -> Iterator[str]:
+def _reasons(title: str, rows: Sequence[RecordedRequirement], shown: int) -> Iterator[str]:
     """One line a reason, because forty requirements that need the same control need one remedy."""
     groups: dict[str, list[str]] = {}
     for row in rows:
