@@ -13,7 +13,7 @@ from continuity_conformance.core.text import cut, one_line
 from continuity_conformance.core.verdicts import Evidence
 from continuity_conformance.http.curl import pairs
 from continuity_conformance.results.recorded import RecordedStep
-from continuity_conformance.results.transcript import in_order, in_steps
+from continuity_conformance.results.transcript import in_order, step_key
 
 HUES: Final = 8
 _WORDS: Final = 140
@@ -91,14 +91,14 @@ def _supposed(beats: Sequence[Beat | Event], steps: Sequence[RecordedStep], unti
     """Where nobody noted interventions: the steps up to the one at which the scenario ended that no exchange belongs to."""
     said = {beat.number for beat in beats}
     silent = [Event(step.number, cut(step.does, _WORDS)) for step in steps if step.number not in said]
-    return [event for event in silent if not until or in_steps(event.number) <= in_steps(until)]
+    return [event for event in silent if not until or step_key(event.number) <= step_key(until)]
 
 
 def _woven(beats: Sequence[Beat | Event], events: Sequence[Event]) -> Iterator[Beat | Event]:
     """Each event before the first exchange of a later step."""
     waiting = list(events)
     for beat in beats:
-        while waiting and in_steps(waiting[0].number) < in_steps(beat.number):
+        while waiting and step_key(waiting[0].number) < step_key(beat.number):
             yield waiting.pop(0)
         yield beat
     yield from waiting

@@ -19,7 +19,7 @@ from continuity_conformance.report.reproduce import again
 from continuity_conformance.results.one_line import headline
 from continuity_conformance.results.recorded import RecordedRequirement, RecordedScenario, Report
 from continuity_conformance.results.tally import HEADS, by_area, by_level, columns, total
-from continuity_conformance.results.transcript import is_stream, telling
+from continuity_conformance.results.transcript import is_stream, relevant_headers
 
 _ROOM_OF_ONE: Final = 24_000
 _ROOM_FOR_THE_FIRST: Final = 8_500
@@ -136,6 +136,6 @@ def _whole(exchange: Mapping[str, Any], about: str, body: int) -> str:
 
 
 def _message(message: Mapping[str, Any], about: str, body: int) -> Iterator[str]:
-    yield from (cut(f"{name}: {value}", body // 4) for name, value in telling(message["headers"], about)[:20])
+    yield from (cut(f"{name}: {value}", body // 4) for name, value in relevant_headers(message["headers"], about)[:20])
     text = str(message["body"])
     yield without_middle(text, body) if is_stream(message) else cut(text, body)
