@@ -1,7 +1,7 @@
-"""junit.xml: a run for the test views of CI servers.
+"""junit.xml: the report for the test views of CI servers.
 
-Written with xml.etree, which quotes everything; characters that XML does not have are gone since results.json was read (`visible`). A failed SHOULD that does
-not count, and a failure that the baseline knows, are skipped with a message: a CI would fail the build on them.
+xml.etree escapes all text; `visible` has replaced characters that XML does not allow when results.json was read. A failed SHOULD that does not count, and a
+failure that the baseline accepts, are `skipped` with a message: a CI would fail the build on a `failure`.
 """
 
 import xml.etree.ElementTree as ET
@@ -31,8 +31,8 @@ def render(report: Report) -> str:
 def _suite(report: Report, area: str) -> ET.Element:
     rows = [row for row in report.rows if row.result.area == area]
     seconds = sum(row.result.seconds for row in rows)
-    about = {"name": area, "timestamp": report.started, "time": f"{seconds:.3f}", **_outcomes(report, rows)}
-    suite = ET.Element("testsuite", about)
+    attributes = {"name": area, "timestamp": report.started, "time": f"{seconds:.3f}", **_outcomes(report, rows)}
+    suite = ET.Element("testsuite", attributes)
     _properties(suite, target=report.target.name, release=report.release, verdict=report.verdict.value)
     suite.extend(_case(report, row) for row in rows)
     return suite
@@ -49,7 +49,7 @@ def _outcomes(report: Report, rows: list[RecordedRequirement]) -> dict[str, str]
 
 
 def _outcome(report: Report, row: RecordedRequirement) -> str:
-    """The word of JUnit for a verdict; empty for a pass."""
+    """JUnit's tag for a verdict; empty for a pass."""
     match row.result.verdict:
         case Verdict.PASS:
             return ""
@@ -77,19 +77,19 @@ def _case(report: Report, row: RecordedRequirement) -> ET.Element:
         verdict=result.verdict.value,
         **{"class": class_of(result) or ""},
     )
-    case.extend(_told(report, row))
+    case.extend(_outcome_element(report, row))
     return case
 
 
-def _told(report: Report, row: RecordedRequirement) -> Iterator[ET.Element]:
+def _outcome_element(report: Report, row: RecordedRequirement) -> Iterator[ET.Element]:
     tag = _outcome(report, row)
     if tag:
         message = f"{_standing(row, tag)}{headline(row.result)}"
-        told = ET.Element(tag, {"message": cut(one_line(message), _MESSAGE)})
+        element = ET.Element(tag, {"message": cut(one_line(message), _MESSAGE)})
         if tag != "skipped":
-            told.set("type", row.result.verdict.value)
-        told.text = cut(row.result.failure or row.result.reason, _TEXT)
-        yield told
+            element.set("type", row.result.verdict.value)
+        element.text = cut(row.result.failure or row.result.reason, _TEXT)
+        yield element
 
 
 def _standing(row: RecordedRequirement, tag: str) -> str:

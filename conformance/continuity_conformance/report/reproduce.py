@@ -1,6 +1,6 @@
-"""reproduce.sh: for each failure the command that runs just it, and a curl where one request shows it.
+"""reproduce.sh: for each failure the command that runs it alone, and a curl command where one request shows it.
 
-Whatever a server made up is quoted data to the shell, and stands in comments on one line. Keys come from the environment.
+Text from a server is quoted for the shell, and on one line in comments. Keys come from the environment.
 """
 
 import shlex
