@@ -23,7 +23,8 @@ from continuity_conformance.doctor.survey import survey
 from continuity_conformance.run.applicability import Prospect
 from continuity_conformance.run.session import Run
 from continuity_conformance.suite.release import newest
-from continuity_conformance.target.profile import Limits, Profile, load_profile
+from continuity_conformance.target.profile import Limits, Profile
+from continuity_conformance.target.profile_file import load_profile
 from continuity_conformance.target.server import Server
 
 RELEASE = newest().requirements
