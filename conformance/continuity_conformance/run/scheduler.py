@@ -49,7 +49,7 @@ class Runner:
     def __init__(
         self, profile: Profile, url: str, target_name: str, redactor: Redactor, budget: Budget | None = None
     ) -> None:
-        self._budget = (budget or Budget()).within(profile.limits.examples)
+        self._budget = (budget or Budget()).capped(profile.limits.examples)
         self._profile = profile
         self._url = url
         self._target_name = target_name

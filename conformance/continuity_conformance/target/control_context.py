@@ -54,9 +54,9 @@ class ControlContext:
 Control = Callable[[ControlContext, Mapping[str, object]], Awaitable[None]]
 CONTROL_FIELD: Final = "X-Conformance-Token"
 """The header field in which the control API wants its token."""
-RELEASED: Final = ("evict", "compress", "fault", "fork", "link", "lineage")
+RELEASE_CONTROLS: Final = ("evict", "compress", "fault", "fork", "link", "lineage")
 """The controls that scenarios of the release use. Only the target's own side has them."""
-PACKED: Final[dict[str, Control]] = {}
+PACK_CONTROLS: Final[dict[str, Control]] = {}
 """Controls that packs bring along, for scenarios of theirs on any target."""
 
 

@@ -10,7 +10,14 @@ from typing import Final
 from continuity_conformance.core.errors import ContinuityError, KitError
 from continuity_conformance.core.failure import Inapplicable, Unmet, Untested
 from continuity_conformance.http.client import AnyTransport
-from continuity_conformance.target.control_context import PACKED, RELEASED, ApiControl, Control, ControlContext, how
+from continuity_conformance.target.control_context import (
+    PACK_CONTROLS,
+    RELEASE_CONTROLS,
+    ApiControl,
+    Control,
+    ControlContext,
+    how,
+)
 from continuity_conformance.target.old_database import OldRow, old_database
 from continuity_conformance.target.process import StartedProcess
 from continuity_conformance.target.profile import Filling
@@ -49,7 +56,7 @@ class Controls:
         old = {"legacy"} if self._server.started and profile.legacy else set()
         pressure = {"evict-by-pressure"} if profile.limits.responses else set()
         filling = {"compress"} if profile.filling else set()
-        given = {*profile.controls, *PACKED, *(RELEASED if self._has_api else ())}
+        given = {*profile.controls, *PACK_CONTROLS, *(RELEASE_CONTROLS if self._has_api else ())}
         named = {need for name in given for need in _NEEDED_AS.get(name, {f"control:{name}"})}
         return frozenset(process | old | pressure | filling | named)
 
@@ -133,7 +140,7 @@ class Controls:
         return how(control, params)
 
     def _control(self, name: str) -> Control:
-        given = self._server.profile.controls.get(name) or PACKED.get(name)
+        given = self._server.profile.controls.get(name) or PACK_CONTROLS.get(name)
         if given is None and not self._has_api:
             raise Untested("nobody has it")
         return given or ApiControl(name, self._server.profile.token)
