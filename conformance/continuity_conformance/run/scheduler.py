@@ -140,7 +140,7 @@ class Runner:
     def _examples(self, scenario: Scenario) -> Sequence[Mapping[str, Any]]:
         """On a target that has lived, the openings of vectors are salted and the kit derives the id itself."""
         examples: Sequence[Mapping[str, Any]] = scenario.examples or ({},)
-        if scenario.vectors is None or not self.context.server.lived:
+        if scenario.vectors is None or not self.context.server.may_hold_sessions:
             return examples
         salt, version = secrets.token_hex(8), self.context.target.options["derivation"]
         return [_salted(example, salt, version) if "messages" in example else example for example in examples]
