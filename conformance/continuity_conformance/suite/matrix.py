@@ -56,17 +56,17 @@ def by_requirement(matrix: Matrix, requirements: Sequence[Requirement], width: i
         yield from cells(caught, requirement.refuted_by, width)
 
 
-def cells(row: Row | None, made: Sequence[str], width: int) -> Iterator[str]:
-    """The lines for the cells of a row, with the names in `made` first. A row that is None is not measured yet."""
+def cells(row: Row | None, starred: Sequence[str], width: int) -> Iterator[str]:
+    """The lines for the cells of a row, with the names in `starred` first. A row that is None is not measured yet."""
     if not row:
         yield "    not measured yet (make matrix)" if row is None else "    nothing"
         return
     column = max(map(len, row))
-    for name in sorted(row, key=lambda name: name not in made):
-        yield from wrapped(f"  {'*' if name in made else ' '} {name:<{column}}  ", row[name], width)
+    for name in sorted(row, key=lambda name: name not in starred):
+        yield from wrapped(f"  {'*' if name in starred else ' '} {name:<{column}}  ", row[name], width)
 
 
-def described(defect: Defect, row: Row | None, made: Sequence[str], width: int) -> Iterator[str]:
+def described(defect: Defect, row: Row | None, starred: Sequence[str], width: int) -> Iterator[str]:
     """Everything about one defect: what is broken, the issue it comes from, how to start a server with it, and what fails on it."""
     options = "".join(f" --option {name}={value}" for name, value in defect.under.items())
     facts = {
@@ -77,7 +77,7 @@ def described(defect: Defect, row: Row | None, made: Sequence[str], width: int) 
     }
     yield from (defect.name, *wrapped("  ", defect.text, width))
     yield from (f"  {name:<10}{text}" for name, text in facts.items() if text)
-    yield from ("", "  what fails on it (* made for it):", *cells(row, made, width))
+    yield from ("", "  what fails on it (* made for it):", *cells(row, starred, width))
 
 
 def wrapped(lead: str, text: str, width: int) -> list[str]:
