@@ -74,5 +74,5 @@ async def _tell(dialogue: Dialogue, found: Counterexample) -> None:
     try:
         await dialogue.play(as_steps(found.steps))
     except Unmet as unmet:
-        raise unmet.found(found.key, str(path)) from None
-    raise found.unmet.found(found.key, str(path))
+        raise unmet.with_sequence(found.key, str(path)) from None
+    raise found.unmet.with_sequence(found.key, str(path))

@@ -29,7 +29,7 @@ class Namespace:
     @classmethod
     def of(cls, context: Context, seed: int) -> "Namespace":
         """On a fresh target the same seed makes the same names."""
-        lived = context.server.lived
+        lived = context.server.may_hold_sessions
         return cls(f"continuity-{secrets.token_hex(4) if lived else seed}-", lived)
 
     def known(self, value: object) -> object:

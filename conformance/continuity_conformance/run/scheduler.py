@@ -48,7 +48,7 @@ class Scheduler:
     def __init__(
         self, profile: Profile, url: str, target_name: str, redactor: Redactor, budget: Budget | None = None
     ) -> None:
-        self._budget = (budget or Budget()).within(profile.limits.examples)
+        self._budget = (budget or Budget()).capped(profile.limits.examples)
         self._profile = profile
         self._url = url
         self._target_name = target_name
@@ -141,7 +141,7 @@ class Scheduler:
     def _examples(self, scenario: Scenario) -> Sequence[Mapping[str, Any]]:
         """On a target that may hold old sessions, the openings of test vectors get a salt, and the kit derives their ids itself."""
         examples: Sequence[Mapping[str, Any]] = scenario.examples or ({},)
-        if scenario.vectors is None or not self.context.server.lived:
+        if scenario.vectors is None or not self.context.server.may_hold_sessions:
             return examples
         salt, version = secrets.token_hex(8), self.context.target.options["derivation"]
         return [_salted(example, salt, version) if "messages" in example else example for example in examples]

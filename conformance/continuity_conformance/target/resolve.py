@@ -83,7 +83,7 @@ def _plugin(name: str) -> Plugin:
 
 
 def _profile(plugin: Plugin, version: str, *, asked: bool) -> Profile:
-    made: TargetPlugin = plugin.made()  # type: ignore[assignment] # it is somebody else's; what it is not shows below
+    made: TargetPlugin = plugin.create()  # type: ignore[assignment] # it is somebody else's; what it is not shows below
     try:
         known = list(made.versions)
         if asked:

@@ -274,11 +274,11 @@ def test_what_is_a_json_object_in_utf8(raw, expected):
 
 
 def test_a_slow_target_is_tried_with_fewer_examples_unless_somebody_asks_for_a_number():
-    lowered = Budget().within(2)
+    lowered = Budget().capped(2)
 
     assert (lowered.examples, lowered.lowered) == (2, True)
-    assert Budget(50).within(2) == Budget(50)
-    assert Budget().within(0) == Budget().within(100) == Budget()
+    assert Budget(50).capped(2) == Budget(50)
+    assert Budget().capped(0) == Budget().capped(100) == Budget()
 
 
 def campaign_of(monkeypatch, *findings):

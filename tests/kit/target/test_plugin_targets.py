@@ -188,7 +188,7 @@ async def without_a_word(_: ControlContext, __: Mapping[str, object]) -> None: .
     ("control", "told"),
     [
         (ApiControl("evict", "token"), "by the control API: POST /conformance/v1/evict {response_id: resp_1}"),
-        (HttpControl("POST /test/evict/{response}"), "as the profile says: POST /test/evict/resp_1"),
+        (HttpControl("POST /test/evict/{response}"), "by the profile's control: POST /test/evict/resp_1"),
         (believes_itself, "Do nothing, and say that all is well: {response_id: resp_1}"),
         (without_a_word, "by the plugin's without_a_word: {response_id: resp_1}"),
         (partial(without_a_word), "by the plugin's partial: {response_id: resp_1}"),

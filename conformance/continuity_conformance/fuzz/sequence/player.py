@@ -39,7 +39,7 @@ async def play_batch(context: Context, batch: Sequence[Sequence[Written]]) -> li
     if len(batch) == 1:
         return [await play(context, batch[0])]
     shared = SharedRestarts(context.controls.restart_now)
-    together = replace(context, controls=context.controls.sharing(shared))
+    together = replace(context, controls=context.controls.with_shared_restarts(shared))
 
     async def one(steps: Sequence[Written]) -> Ending:
         async with shared.playing():
