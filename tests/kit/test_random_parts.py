@@ -3,7 +3,9 @@
 import asyncio
 import dataclasses
 import json
+import os
 import subprocess
+import sys
 from types import SimpleNamespace
 from urllib.parse import parse_qsl, urlsplit
 
@@ -271,6 +273,24 @@ class TestFindings:
 )
 def test_what_is_a_json_object_in_utf8(raw, expected):
     assert is_object(raw) == expected
+
+
+def test_hypothesis_keeps_its_files_in_the_cache_of_the_user(tmp_path):
+    """Not in the working folder, and not under a name in the temporary folder that somebody else can take first."""
+    folders = {name: tmp_path / name for name in ("cache", "temporary", "working")}
+    for folder in folders.values():
+        folder.mkdir()
+    environ = os.environ | {"XDG_CACHE_HOME": str(folders["cache"]), "TMPDIR": str(folders["temporary"])}
+    program = """
+from hypothesis import strategies
+from continuity_conformance.core.budget import Budget
+from continuity_conformance.fuzz.explore import explored
+explored(strategies.text(), lambda text: [], Budget())
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=folders["working"], env=environ)
+
+    assert [path.name for path in folders["cache"].iterdir()] == ["session-continuity"]
+    assert [*folders["temporary"].iterdir(), *folders["working"].iterdir()] == []
 
 
 def test_a_slow_target_is_tried_with_fewer_examples_unless_somebody_asks_for_a_number():

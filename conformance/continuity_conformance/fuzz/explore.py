@@ -1,9 +1,7 @@
 """One property, tried first on what is known to be awkward and then on what hypothesis makes up; a failing example is made smaller."""
 
 import contextlib
-import tempfile
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
 from typing import TypeVar
 
 import hypothesis
@@ -13,13 +11,15 @@ from hypothesis.errors import HypothesisException
 from hypothesis.strategies import SearchStrategy
 
 from continuity_conformance.core.budget import Budget
+from continuity_conformance.core.cache import user_cache
 from continuity_conformance.fuzz.findings import Finding, Findings, Found
 
 T = TypeVar("T")
 
 
-# What hypothesis remembers of Unicode is nothing for the folder that somebody tests in.
-set_hypothesis_home_dir(Path(tempfile.gettempdir()) / "session-continuity-hypothesis")
+# Hypothesis writes its caches to the working folder by default. The user's cache keeps that folder clean, and unlike
+# a fixed name in the system's temporary folder nobody else can prepare it.
+set_hypothesis_home_dir(user_cache() / "hypothesis")
 
 
 def settings_of(budget: Budget, *first: Phase) -> hypothesis.settings:
