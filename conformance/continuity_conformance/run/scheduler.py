@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import Any, Final
 
-from continuity_conformance.checks.registry import CHECKS, DISTURBING, SEEDED, SHARING
+from continuity_conformance.checks.registry import CAMPAIGN_CHECKS, CHECKS, DISTURBING, SEEDED
 from continuity_conformance.core.budget import DEFAULT_EXAMPLES, Budget
 from continuity_conformance.core.errors import ContinuityError
 from continuity_conformance.core.failure import Untested
@@ -149,7 +149,7 @@ class Runner:
         self, requirement: Requirement, scenario: Scenario, example: Mapping[str, Any], play: Play
     ) -> Evidence:
         spread, check = self._spread, requirement.check
-        random = spread.lease_random(sharing=check in SHARING) if check in SEEDED else None
+        random = spread.lease_random(sharing=check in CAMPAIGN_CHECKS) if check in SEEDED else None
         async with random or spread.lease() as context:
             return await self._play(requirement, scenario, example, play, context)
 
