@@ -21,21 +21,21 @@ _SHRINKS_WITH_RESTARTS: Final = 40
 @seeded
 @check
 async def turns_in_any_order(dialogue: Dialogue) -> None:
-    """CONTRACT-20: new conversations, continuations and branches."""
+    """CONTRACT-20: new conversations, continuations and branches in any order."""
     await _search(dialogue, scope_of(dialogue.context), FEW)
 
 
 @seeded
 @check
 async def losses_in_any_order(dialogue: Dialogue) -> None:
-    """CONTRACT-21: the same with evictions, deletions, rotations, replays and turns that are not stored."""
+    """CONTRACT-21: turns, evictions, deletions, rotations, replays and turns that are not stored, in any order."""
     await _search(dialogue, scope_of(dialogue.context, losses=True), MANY)
 
 
 @seeded
 @check
 async def principals_in_any_order(dialogue: Dialogue) -> None:
-    """CONTRACT-22: the same with two principals, who also try each other's ids."""
+    """CONTRACT-22: turns and losses of two principals, who also try each other's ids, in any order."""
     _needs_second_principal(dialogue)
     await _search(dialogue, scope_of(dialogue.context, losses=True, second_principal=True), SOME)
 
@@ -44,7 +44,7 @@ async def principals_in_any_order(dialogue: Dialogue) -> None:
 @seeded
 @check
 async def restarts_in_any_order(dialogue: Dialogue) -> None:
-    """CONTRACT-23: the same with one restart."""
+    """CONTRACT-23: turns and losses in any order, with one restart."""
     scope = scope_of(dialogue.context, losses=True, restarts=True)
     await _search(dialogue, scope, SOME, shrinks=_SHRINKS_WITH_RESTARTS)
 

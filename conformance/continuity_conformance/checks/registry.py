@@ -29,7 +29,7 @@ def check(function: Check) -> Check:
     registered = CHECKS.setdefault(function.__name__, function)
     if registered.__module__ != function.__module__:
         raise NameTakenError(
-            f'the check "{function.__name__}" of {function.__module__} is one of {registered.__module__}'
+            f'the check name "{function.__name__}" of {function.__module__} is already used by {registered.__module__}'
         )
     CHECKS[function.__name__] = function
     return function

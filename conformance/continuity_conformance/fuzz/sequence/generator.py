@@ -14,9 +14,9 @@ from typing import Final, TypeVar
 from continuity_conformance.fuzz.sequence.oracle import (
     ALICE,
     Oracle,
+    OracleResponse,
     SessionChain,
     StepDict,
-    StoredResponse,
     TurnOptions,
 )
 
@@ -254,10 +254,10 @@ class SequenceGenerator:
     def _sessions_by_slug(self) -> list[tuple[SessionChain, str]]:
         return [(chain, name) for chain in self.oracle.chains for name in chain.slugs]
 
-    def _stored_responses(self) -> list[StoredResponse]:
+    def _stored_responses(self) -> list[OracleResponse]:
         return [response for response in self.oracle.responses if not response.gone]
 
-    def _turn_after(self, response: StoredResponse) -> Action:
+    def _turn_after(self, response: OracleResponse) -> Action:
         return _turn(
             partial(self.oracle.turn_after_response, response), self._turn_options(response.chain, unstored=True)
         )

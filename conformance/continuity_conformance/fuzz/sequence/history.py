@@ -14,7 +14,7 @@ class TurnForm(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class StoredTurn:
+class HistoryTurn:
     """A stored turn, by its label."""
 
     label: str
@@ -25,7 +25,7 @@ class StoredTurn:
 class SessionHistory:
     """A stored history. `summary`: whether the model gets a summary; None where the server may choose."""
 
-    turns: tuple[StoredTurn, ...] = ()
+    turns: tuple[HistoryTurn, ...] = ()
     summary: bool | None = False
 
     @property
@@ -39,15 +39,15 @@ class SessionHistory:
 
     def plus(self, label: str) -> "SessionHistory":
         """HISTORY-02: a turn is added at the end."""
-        return replace(self, turns=(*self.turns, StoredTurn(label)))
+        return replace(self, turns=(*self.turns, HistoryTurn(label)))
 
     def compressed(self, label: str) -> "SessionHistory":
         """COMPRESS-02, -09: the first turn is in the summary, the newest is verbatim, the others may be either."""
         first, *between = self.labels
         turns = (
-            StoredTurn(first, TurnForm.SUMMARISED),
-            *(StoredTurn(other, TurnForm.EITHER) for other in between),
-            StoredTurn(label),
+            HistoryTurn(first, TurnForm.SUMMARISED),
+            *(HistoryTurn(other, TurnForm.EITHER) for other in between),
+            HistoryTurn(label),
         )
         return SessionHistory(turns, summary=True)
 
@@ -57,7 +57,7 @@ class SessionHistory:
         Once the session is compressed, the server may send the model a compressed history or the whole one.
         """
         form, summary = (TurnForm.VERBATIM, False) if self.uncompressed else (TurnForm.EITHER, None)
-        return SessionHistory(tuple(StoredTurn(label, form) for label in labels), summary)
+        return SessionHistory(tuple(HistoryTurn(label, form) for label in labels), summary)
 
     def sees(self, label: str) -> dict[str, object]:
         """Expect exactly these turns and the current one."""

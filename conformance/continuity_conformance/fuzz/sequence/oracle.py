@@ -31,7 +31,7 @@ class SessionChain:
 
 
 @dataclass(eq=False, slots=True)
-class StoredResponse:
+class OracleResponse:
     """A response, and the history that ends with it. `gone`: deleted, evicted, or never stored."""
 
     name: str
@@ -87,7 +87,7 @@ class Oracle:
         self.openings: dict[str, str] = {}
         self.chains: list[SessionChain] = []
         """The sessions with something stored."""
-        self.responses: list[StoredResponse] = []
+        self.responses: list[OracleResponse] = []
         self.keyed_turns: list[KeyedTurn] = []
 
     # Turns
@@ -121,7 +121,7 @@ class Oracle:
             chain.slugs.append(name)
         return self._turn("respond", {"conversation": name}, chain, options)
 
-    def turn_after_response(self, response: StoredResponse, options: TurnOptions) -> StepDict:
+    def turn_after_response(self, response: OracleResponse, options: TurnOptions) -> StepDict:
         """SLUG-07, -13: the newest response continues its session and an older one starts a branch.
 
         A response that is gone, or belongs to another principal, is 404.
@@ -142,17 +142,17 @@ class Oracle:
 
     # Reading and deleting responses and sessions
 
-    def get_response(self, response: StoredResponse, principal: str) -> StepDict:
+    def get_response(self, response: OracleResponse, principal: str) -> StepDict:
         expect = {"body": {"id": response.name}} if self.owns(principal, response) else _NOT_FOUND
         return _step("get", {"response": response.name}, principal, expect)
 
-    def delete_response(self, response: StoredResponse, principal: str) -> StepDict:
+    def delete_response(self, response: OracleResponse, principal: str) -> StepDict:
         """SLUG-15, -18: deletes this response and no other."""
         owned = self.owns(principal, response)
         response.gone = response.gone or owned
         return _step("delete", {"response": response.name}, principal, {"status": "2xx"} if owned else _NOT_FOUND)
 
-    def evict(self, response: StoredResponse) -> StepDict:
+    def evict(self, response: OracleResponse) -> StepDict:
         """SLUG-03: the cache drops a response; its slug and its session do not change."""
         response.gone = True
         return {"evict": {"response": response.name}}
@@ -179,7 +179,7 @@ class Oracle:
         """ISOLATE-06: the principal's own session with this id. The session of another principal is unknown."""
         return next((chain for chain in self.chains if chain.principal == principal and name in chain.ids), None)
 
-    def owns(self, principal: str, response: StoredResponse) -> bool:
+    def owns(self, principal: str, response: OracleResponse) -> bool:
         """Whether this principal can use the response."""
         return response.chain.principal == principal and not response.gone
 
@@ -237,7 +237,7 @@ class Oracle:
             chain.history = history.compressed(say) if options.compress else history.plus(say)
             self.chains += [] if chain in self.chains else [chain]
         if verb == "respond":
-            self.responses.append(StoredResponse(self.new_name("r"), chain, chain.history, gone=not options.store))
+            self.responses.append(OracleResponse(self.new_name("r"), chain, chain.history, gone=not options.store))
             answer["response"] = self.responses[-1].name
         if options.key:
             answer["answer"] = self.new_name("a")
