@@ -145,11 +145,9 @@ async def _properties(dialogue: Dialogue, find: "Callable[[Properties], list[Fin
     state = shared_state(dialogue.context)
 
     def find_in_thread(client: SyncClient) -> list[Finding]:
-        from continuity_conformance.fuzz.property.all_properties import (  # noqa: PLC0415 - hypothesis loads slowly
-            Properties,
-        )
+        from continuity_conformance.fuzz.property import all_properties  # noqa: PLC0415 - hypothesis loads slowly
 
-        return find(Properties(client, state.names, state.budget))
+        return find(all_properties.Properties(client, state.names, state.budget))
 
     async with state.lock:
         fail_on_findings(dialogue, await run_in_thread(dialogue.context, find_in_thread))

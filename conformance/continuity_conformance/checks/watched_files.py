@@ -13,7 +13,7 @@ from continuity_conformance.scenario.dialogue import Dialogue
 _SUFFIXES: Final = ("", ".json", ".jsonl", ".md", ".txt", ".db", ".sqlite")
 _STEP: Final = "the files outside the store"
 _PARENTS: Final = 12
-"""More parent folders than any path has."""
+"""Enough steps up to reach the root from the usual folders of a target."""
 
 
 @dataclass(frozen=True, slots=True)
