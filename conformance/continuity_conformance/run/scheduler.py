@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import Any, Final
 
-from continuity_conformance.checks.registry import CHECKS, DISTURBING, SEEDED, SHARING
+from continuity_conformance.checks.registry import CAMPAIGN_CHECKS, CHECKS, DISTURBING, SEEDED
 from continuity_conformance.core.budget import DEFAULT_EXAMPLES, Budget
 from continuity_conformance.core.errors import ContinuityError
 from continuity_conformance.core.failure import Untested
@@ -150,7 +150,7 @@ class Scheduler:
         self, requirement: Requirement, scenario: Scenario, example: Mapping[str, Any], play: Play
     ) -> Evidence:
         servers, check = self._shared, requirement.check
-        random = servers.lease_random(sharing=check in SHARING) if check in SEEDED else None
+        random = servers.lease_random(sharing=check in CAMPAIGN_CHECKS) if check in SEEDED else None
         async with random or servers.lease() as context:
             return await self._play(requirement, scenario, example, play, context)
 
