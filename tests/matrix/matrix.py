@@ -4,7 +4,8 @@ On each defect the areas that it was made for are played, but of the costly requ
 only those made for it, unless that is judged on everything that was said: all areas on all defects take half an hour, and say little more. The test measures
 the same rows and compares them.
 
-`python tests/matrix/matrix.py` writes the committed file and its page in the docs anew; with names of defects it plays all areas on these and only prints what fails.
+`python tests/matrix/matrix.py` writes the committed files (the list of defects, the matrix) and the page in the docs; with names of defects it plays all areas on
+these and only prints what fails.
 """
 
 import json
@@ -14,6 +15,7 @@ import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 
+from defect_list import write_list
 from page import write_page
 
 from continuity_conformance.checks.registry import COSTLY, disturbs
@@ -137,6 +139,7 @@ def main(names: Sequence[str]) -> None:
         found = rows([find(name, defects()) for name in names], everywhere)
         sys.stdout.write(as_json(found))
     else:
+        write_list()
         FILE.write_text(as_json(rows(list(defects().values()), at_home)), encoding="utf-8")
         write_page()
 

@@ -1,6 +1,7 @@
 """The ledger books each requirement of the release once; results.json and the summary are made from it."""
 
 import json
+import subprocess
 from pathlib import Path
 
 import jsonschema
@@ -12,6 +13,7 @@ from continuity_conformance.core.verdicts import Evidence, Result, RunVerdict, V
 from continuity_conformance.results import write as results
 from continuity_conformance.results.classes import class_of, class_verdicts
 from continuity_conformance.results.ledger import NOT_SELECTED, STOPPED, Ledger
+from continuity_conformance.suite.defects import defects
 from continuity_conformance.suite.release import newest
 from continuity_conformance.terminal import summary
 from continuity_spec import Level, Requirement
@@ -136,6 +138,13 @@ def test_results_list_the_release_in_its_order():
 
     assert [each["id"] for each in written["requirements"]] == [each.id for each in RELEASE.requirements]
     assert sum(written["counts"].values()) == len(RELEASE.requirements)
+
+
+def test_writing_results_starts_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(subprocess, "Popen", None)
+    defects.cache_clear()
+
+    assert results.write(ledger().close(), tmp_path).is_file()
 
 
 def test_a_report_is_replaced_whole(tmp_path: Path):

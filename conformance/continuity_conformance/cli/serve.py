@@ -7,15 +7,15 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import Final, NoReturn
 
-from continuity_conformance.suite.defects import SERVER
+_SERVER: Final = (sys.executable, "-m", "continuity_server")
 
 
 def serve(arguments: Sequence[str]) -> NoReturn:
     """Become the server, so that signals and exit codes are its own."""
     sys.stdout.flush()
-    os.execv(sys.executable, [*SERVER, *arguments])  # noqa: S606 # no shell, and the interpreter that runs already
+    os.execv(sys.executable, [*_SERVER, *arguments])  # noqa: S606 # no shell, and the interpreter that runs already
 
 
 def serve_without_arguments(_: argparse.Namespace) -> NoReturn:

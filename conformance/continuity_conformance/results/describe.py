@@ -7,7 +7,6 @@ that a report needs nothing else.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from continuity_conformance.core.errors import KitError
 from continuity_conformance.suite.defects import defects
 from continuity_spec import Requirement, Scenario, Step
 from continuity_spec.flow import flow
@@ -114,12 +113,9 @@ def _resource(step: Step) -> Iterator[str]:
 
 
 def pitfalls(requirement: Requirement) -> list[str]:
-    """How servers got it wrong: the defects that were made for it."""
-    try:
-        texts = {name: defect.text for name, defect in defects().items()}
-    except KitError:
-        texts = {}  # A report is worth more than its wording: a defect's name has to do.
-    return [texts.get(name, name.replace("-", " ")) for name in requirement.refuted_by]
+    """How servers got it wrong: the defects that were made for it. Those of a pack are known by name only."""
+    known = defects()
+    return [known[name].text if name in known else name.replace("-", " ") for name in requirement.refuted_by]
 
 
 def _scenario(scenario: Scenario) -> dict[str, object]:
