@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from running import CONTINUITY, serving
 
-from continuity_conformance.core.run_options import Settings
+from continuity_conformance.core.run_options import RunOptions
 from continuity_conformance.core.verdicts import Evidence, Result, Verdict
 from continuity_conformance.results.baseline import Baseline, Known
 from continuity_conformance.results.ledger import Ledger
@@ -65,7 +65,7 @@ def outcome(verdict: Verdict, actual: str = "two", *, known: bool = False):
     entries = {
         each.id: Known(each.id, "r", date(2999, 1, 1), None, Place("known.yaml", 1, 1)) for each in RELEASE.requirements
     }
-    made = Ledger(Settings("http://127.0.0.1:1"), RELEASE, Baseline("known.yaml", entries) if known else None)
+    made = Ledger(RunOptions("http://127.0.0.1:1"), RELEASE, Baseline("known.yaml", entries) if known else None)
     for requirement in RELEASE.requirements:
         made.add(decided(requirement, verdict, actual))
     return made.close()

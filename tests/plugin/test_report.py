@@ -8,7 +8,7 @@ import jsonschema
 import pytest
 
 from continuity_conformance.core.errors import KitError, UnreachableError
-from continuity_conformance.core.run_options import Settings
+from continuity_conformance.core.run_options import RunOptions
 from continuity_conformance.core.verdicts import Evidence, Result, RunVerdict, Verdict, undecided
 from continuity_conformance.results import write as results
 from continuity_conformance.results.classes import class_of, class_verdicts
@@ -40,7 +40,7 @@ def decided(requirement: Requirement, verdict: Verdict, reason: str = "") -> Res
 
 def ledger(verdicts: dict[str, Verdict] | None = None, *, fail_on: Level = Level.MUST) -> Ledger:
     """All of the release has passed, except for what is given."""
-    made = Ledger(Settings("http://127.0.0.1:1", fail_on=fail_on), RELEASE)
+    made = Ledger(RunOptions("http://127.0.0.1:1", fail_on=fail_on), RELEASE)
     for requirement in RELEASE.requirements:
         verdict = (verdicts or {}).get(requirement.id, Verdict.PASS)
         made.add(decided(requirement, verdict, "" if verdict is Verdict.PASS else "for a reason"))
@@ -66,7 +66,7 @@ def test_a_release_that_passed_is_conformant_and_complete():
 @pytest.mark.parametrize("binding", [True, False])
 def test_a_run_of_a_part_is_at_best_incomplete(binding: bool):
     left_out = first(binding=binding)
-    made = Ledger(Settings("http://127.0.0.1:1"), RELEASE)
+    made = Ledger(RunOptions("http://127.0.0.1:1"), RELEASE)
     made.select(each.id for each in RELEASE.requirements if each.id != left_out)
     for requirement in RELEASE.requirements:
         if requirement.id != left_out:
@@ -79,7 +79,7 @@ def test_a_run_of_a_part_is_at_best_incomplete(binding: bool):
 
 
 def test_a_run_that_was_stopped_keeps_what_was_decided():
-    made = Ledger(Settings("http://127.0.0.1:1"), RELEASE)
+    made = Ledger(RunOptions("http://127.0.0.1:1"), RELEASE)
     made.add(decided(RELEASE.requirements[0], Verdict.PASS))
     outcome = made.close()
 
@@ -106,14 +106,14 @@ def test_a_failed_should_fails_where_that_was_asked_for():
 
 
 def test_a_target_that_nobody_reached_has_no_pass():
-    outcome = Ledger(Settings("http://127.0.0.1:1"), RELEASE).give_up(UnreachableError("nothing answers."))
+    outcome = Ledger(RunOptions("http://127.0.0.1:1"), RELEASE).give_up(UnreachableError("nothing answers."))
 
     assert outcome.verdict is RunVerdict.UNREACHABLE
     assert {each.verdict for each in outcome.results} == {Verdict.ERROR}
 
 
 def test_a_password_in_the_url_is_in_no_report():
-    outcome = Ledger(Settings("http://me:hunter2@127.0.0.1:1/?key=hunter2"), RELEASE).close()
+    outcome = Ledger(RunOptions("http://me:hunter2@127.0.0.1:1/?key=hunter2"), RELEASE).close()
 
     assert "hunter2" not in json.dumps(results.as_json(outcome))
 
@@ -123,9 +123,9 @@ def test_a_password_in_the_url_is_in_no_report():
     [
         ledger().close(),
         ledger(every_kind()).close(),
-        Ledger(Settings("reference"), RELEASE).close(),
-        Ledger(Settings("http://127.0.0.1:1"), RELEASE).give_up(UnreachableError("nothing answers.")),
-        Ledger(Settings("http://127.0.0.1:1"), RELEASE).give_up(KitError("it broke.")),
+        Ledger(RunOptions("reference"), RELEASE).close(),
+        Ledger(RunOptions("http://127.0.0.1:1"), RELEASE).give_up(UnreachableError("nothing answers.")),
+        Ledger(RunOptions("http://127.0.0.1:1"), RELEASE).give_up(KitError("it broke.")),
     ],
     ids=["conformant", "mixed", "empty", "unreachable", "kit error"],
 )
@@ -156,7 +156,7 @@ def test_a_report_is_replaced_whole(tmp_path: Path):
 
 
 def test_a_lone_surrogate_in_an_answer_does_not_cost_the_report(tmp_path: Path):
-    made = Ledger(Settings("http://127.0.0.1:1"), RELEASE)
+    made = Ledger(RunOptions("http://127.0.0.1:1"), RELEASE)
     made.add(decided(RELEASE.requirements[0], Verdict.FAIL, "got \ud800"))
     path = results.write(made.close(), tmp_path)
 

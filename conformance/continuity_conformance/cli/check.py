@@ -3,12 +3,11 @@
 import argparse
 import shutil
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from continuity_conformance.cli.budget import add_budget_arguments, budget_of
-from continuity_conformance.cli.target import add_target
-from continuity_spec import Level
+from continuity_conformance.cli.options import add_run_options, add_target
+from continuity_conformance.core import option_table
+from continuity_conformance.core.option_table import SELECTION
 
 if TYPE_CHECKING:
     from continuity_conformance.pytest.launch import Ending
@@ -25,66 +24,23 @@ _AROUND: Final = 2
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_target(parser)
     parser.add_argument(
-        "--report", type=Path, metavar="DIR", help="write the report in every format to this folder (default: nothing)"
+        "-v", "--verbose", action="store_true", help="one line for each requirement, and every failure in full"
     )
-    parser.add_argument(
-        "-v", "--verbose", action="store_true", help="a line for each requirement, and each failure in full"
-    )
-    _add_selection(parser.add_argument_group("a part of the release (which is never conformant)"))
-    _add_gate(parser.add_argument_group("what counts"))
-    add_budget_arguments(parser)
-
-
-def _add_selection(group: "argparse._ArgumentGroup") -> None:
-    group.add_argument(
-        "--area", action="append", default=[], metavar="AREA", help="only SLUG, or SLUG,ECHO; may be given again"
-    )
-    group.add_argument("-k", dest="expression", metavar="EXPR", help="as in pytest: -k 'ECHO or DERIVE-04'")
-
-
-def _add_gate(group: "argparse._ArgumentGroup") -> None:
-    group.add_argument("--release", metavar="NAME", help="of the spec (default: the newest, and drafts)")
-    group.add_argument(
-        "--fail-on",
-        type=str.upper,
-        choices=("MUST", "SHOULD"),
-        default="MUST",
-        help="the level whose failures count (default: MUST; a failed SHOULD warns)",
-    )
-    group.add_argument(
-        "--baseline",
-        type=Path,
-        metavar="FILE",
-        help="known failures with reason and date: they do not count until then; one that passes again does",
-    )
-    group.add_argument(
-        "--accept-untested",
-        action="store_true",
-        help="exit code 0 instead of 5 where something could not be tested; the verdict stays incomplete",
-    )
+    groups = add_run_options(parser)
+    groups[SELECTION].add_argument("-k", dest="expression", metavar="EXPR", help="as in pytest: -k 'ECHO or DERIVE-04'")
 
 
 def check(options: argparse.Namespace) -> int:
     # Imported here because they bring pytest and the whole kit along.
-    from continuity_conformance.core.run_options import Settings  # noqa: PLC0415
-    from continuity_conformance.pytest.launch import as_areas, launch  # noqa: PLC0415
+    from continuity_conformance.core.run_options import RunOptions  # noqa: PLC0415
+    from continuity_conformance.pytest.launch import launch  # noqa: PLC0415
     from continuity_conformance.terminal.progress import Progress  # noqa: PLC0415
 
-    settings = Settings(
-        target=options.target,
-        profile=options.profile,
-        fail_on=Level(options.fail_on),
-        report=options.report,
-        areas=as_areas(options.area),
-        release=options.release,
-        baseline=options.baseline,
-        accept_untested=options.accept_untested,
-        budget=budget_of(options),
-    )
+    run_options = RunOptions.read(option_table.values(options))
     selected = ["-k", options.expression] if options.expression else []
     if options.verbose:
-        return _exit_code(launch(settings, [*_VERBOSE, *selected]))
-    ending = launch(settings, [*_QUIET, *selected], progress=Progress())
+        return _exit_code(launch(run_options, [*_VERBOSE, *selected]))
+    ending = launch(run_options, [*_QUIET, *selected], progress=Progress())
     _tell(ending)
     return _exit_code(ending)
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from continuity_conformance.cli.target import add_profile
+from continuity_conformance.cli.options import add_options
 from continuity_conformance.core.errors import UsageError
 from continuity_conformance.terminal.output import complain, say, say_json
 
@@ -46,7 +46,7 @@ exit codes:
     parser.add_argument(
         "url", metavar="URL", help="the base address of a server that is running; /v1 may stand at its end"
     )
-    add_profile(parser)
+    add_options(parser, "profile")
     parser.add_argument("--write", type=Path, metavar="FILE", help="write a profile to start from to this new file")
     parser.add_argument("--json", action="store_true", help="the findings as JSON")
     parser.add_argument("--dry-run", action="store_true", help="print the requests, and send nothing")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from continuity_conformance.cli.target import add_target
+from continuity_conformance.cli.options import add_options, add_target
 
 if TYPE_CHECKING:
     from continuity_conformance.core.verdicts import Result
@@ -22,6 +22,7 @@ _MINUTE: Final = 60.0
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_target(parser)
+    add_options(parser, "profile")
     parser.add_argument(
         "--minutes", type=float, default=10.0, metavar="M", help="after how long no round is begun (default: 10)"
     )

@@ -6,8 +6,7 @@ from collections.abc import Generator, Sequence
 from contextlib import closing
 from pathlib import Path
 
-from continuity_conformance.cli.budget import add_budget_arguments, budget_of
-from continuity_conformance.cli.target import add_profile
+from continuity_conformance.cli.options import add_options, add_target_option, budget_of
 from continuity_conformance.core.verdicts import Result, run_verdict
 from continuity_conformance.terminal.output import complain
 from continuity_spec import Level, Requirement, load_requirements
@@ -20,9 +19,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="ID|FILE",
         help="a requirement (DERIVE-04), an area (DERIVE), or a file of requirements, such as a sequence that was found",
     )
-    parser.add_argument("--target", default="reference", metavar="URL|NAME", help="the server (default: reference)")
-    add_profile(parser)
-    add_budget_arguments(parser)
+    add_target_option(parser)
+    add_options(parser, "profile", "examples", "seed")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -2,24 +2,23 @@
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
 
 from continuity_conformance.core.cache import user_cache
+from continuity_conformance.core.option_table import DEFAULT_EXAMPLES, DEFAULT_SEED
 
-DEFAULT_EXAMPLES: Final = 12
-DEFAULT_SEED: Final = 1
+__all__ = ["DEFAULT_EXAMPLES", "DEFAULT_SEED", "Budget", "found_folder"]
 
 
 def found_folder() -> Path:
-    """Where sequences that failed are saved, unless somebody names a folder."""
+    """The default folder for sequences that failed."""
     return user_cache() / "found"
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """`examples`: how many generated ones each operation and each property is tried with. `seed`: where they come from.
+    """`examples`: how many generated requests each operation and each property is tried with. `seed`: the seed that they are generated from.
 
-    The seed is a constant unless somebody gives another, so that two runs of one commit find the same. `folder`: where what was found is saved.
+    The default seed is a constant, so that two runs of one commit find the same. `folder`: where findings are saved. `lowered`: the profile capped `examples`.
     """
 
     examples: int = DEFAULT_EXAMPLES
@@ -28,13 +27,13 @@ class Budget:
     lowered: bool = False
 
     def within(self, most: int) -> "Budget":
-        """What a slow target bears, where nobody asked for a number; it is told then that fewer can only refute."""
+        """Cap the default examples for slow targets; with fewer, a check can fail but not pass."""
         if not most or most >= self.examples or self.examples != DEFAULT_EXAMPLES:
             return self
         return replace(self, examples=most, lowered=True)
 
     @property
     def arguments(self) -> str:
-        """What makes a command line try the same again."""
+        """The arguments that repeat the same requests on a command line."""
         examples = f" --examples {self.examples}" if self.examples != DEFAULT_EXAMPLES else ""
         return f" --seed {self.seed}{examples}"

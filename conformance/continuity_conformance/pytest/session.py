@@ -12,7 +12,7 @@ import pytest
 from continuity_conformance.core.errors import ContinuityError, KitError
 from continuity_conformance.core.verdicts import Result, Verdict, by_review, undecided
 from continuity_conformance.pytest.items import RequirementItem, ResultText, Suite
-from continuity_conformance.pytest.plugin import SUITE, SUITE_PLUGIN
+from continuity_conformance.pytest.options import SUITE, SUITE_PLUGIN
 from continuity_conformance.report import files
 from continuity_conformance.results.ledger import Ledger, Outcome
 from continuity_conformance.results.one_line import headline
@@ -102,9 +102,9 @@ class SuiteSession:
     def _opened(self, requirements: list[Requirement]) -> bool:
         if not requirements:
             return True
-        settings = self._ledger.settings
+        options = self._ledger.run_options
         try:
-            self._run = Run(settings.target, settings.profile, requirements, settings.budget)
+            self._run = Run(options.target, options.profile, requirements, options.budget)
             self._run.open()
         except ContinuityError as error:
             self.error = error
@@ -113,7 +113,7 @@ class SuiteSession:
         return True
 
     def _start_heartbeat(self, requirements: list[Requirement]) -> None:
-        run, folder = self._run, self._ledger.settings.report
+        run, folder = self._run, self._ledger.run_options.report
         if run is None:
             return
         listeners: list[Listener] = [Interim(self._ledger, folder)] if folder is not None else []
@@ -157,7 +157,7 @@ class SuiteSession:
         report.duration = result.seconds if spoken else 0.0
         if spoken:
             self._ledger.add(result)
-            counts = self._ledger.settings.gates(result.level) and self._ledger.accepted(result) is None
+            counts = self._ledger.run_options.gates(result.level) and self._ledger.accepted(result) is None
             _tell(report, item, result, counts=counts)
 
     @pytest.hookimpl(tryfirst=True)
@@ -215,11 +215,11 @@ class SuiteSession:
             self.trouble = error
 
     def _write_report(self, outcome: Outcome) -> None:
-        if outcome.settings.report is None:
+        if outcome.run_options.report is None:
             return
         try:
-            self.report = write(outcome, outcome.settings.report)
-            self.report = files.write(self.report, outcome.settings.report)[0]
+            self.report = write(outcome, outcome.run_options.report)
+            self.report = files.write(self.report, outcome.run_options.report)[0]
         except ContinuityError as error:
             self.trouble = error
 

@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime
 from typing import Final
 
 from continuity_conformance.core.errors import ContinuityError, UnreachableError
-from continuity_conformance.core.run_options import Settings
+from continuity_conformance.core.run_options import RunOptions
 from continuity_conformance.core.urls import public_url
 from continuity_conformance.core.verdicts import Result, RunVerdict, Verdict, run_verdict, undecided
 from continuity_conformance.results.baseline import Baseline, Known
@@ -40,7 +40,7 @@ class TargetFacts:
 class Outcome:
     """A run as far as it went. `results` has each requirement of the release and the packs once, in their order."""
 
-    settings: Settings
+    run_options: RunOptions
     release: str
     requirements: tuple[Requirement, ...]
     packs: Packs
@@ -65,11 +65,11 @@ class Outcome:
 class Ledger:
     """Results are added as they come; `close` or `give_up` ends it, and `so_far` may be asked at any moment, from any thread."""
 
-    def __init__(self, settings: Settings, release: ReleasedSpec, baseline: Baseline | None = None) -> None:
-        self.settings = settings
+    def __init__(self, run_options: RunOptions, release: ReleasedSpec, baseline: Baseline | None = None) -> None:
+        self.run_options = run_options
         self.release = release
         self.baseline = baseline or Baseline()
-        self.target = _unseen(settings.target)
+        self.target = _unseen(run_options.target)
         self._started = datetime.now(UTC)
         self._clock = time.monotonic()
         self._selected = frozenset(requirement.id for requirement in release.requirements)
@@ -112,19 +112,19 @@ class Ledger:
         decided = dict(self._results)
         results = tuple(decided.get(entry.id) or self._open(entry, still_open) for entry in self.release.requirements)
         own = [result for result in results if not result.pack]
-        verdict = run_verdict(own, fail_on=self.settings.fail_on)
+        verdict = run_verdict(own, fail_on=self.run_options.fail_on)
         if verdict is RunVerdict.CONFORMANT and not (finished and all(result.id in decided for result in own)):
             verdict = RunVerdict.INCOMPLETE
         broken = tuple(str(error) for error in self.release.packs.broken)
         judged = Judged(results, self._selected, finished, self._started.date(), broken)
-        return self._outcome(results, verdict, judge(judged, self.settings, self.baseline), finished=finished)
+        return self._outcome(results, verdict, judge(judged, self.run_options, self.baseline), finished=finished)
 
     def _open(self, requirement: Requirement, reason: str) -> Result:
         return undecided(requirement, Verdict.NOT_TESTED, reason if requirement.id in self._selected else NOT_SELECTED)
 
     def _outcome(self, results: tuple[Result, ...], verdict: RunVerdict, gate: Gate, *, finished: bool) -> Outcome:
         return Outcome(
-            settings=self.settings,
+            run_options=self.run_options,
             release=self.release.name,
             requirements=self.release.requirements,
             packs=self.release.packs,

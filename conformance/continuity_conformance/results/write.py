@@ -53,7 +53,7 @@ def write(outcome: Outcome, folder: Path, *, draft: bool = False) -> Path:
 
 
 def as_json(outcome: Outcome) -> dict[str, object]:
-    classes = class_verdicts(outcome.results, fail_on=outcome.settings.fail_on)
+    classes = class_verdicts(outcome.results, fail_on=outcome.run_options.fail_on)
     return {
         "schema": SCHEMA,
         "target": _target(outcome.target),
@@ -108,23 +108,23 @@ def _gate(outcome: Outcome) -> dict[str, object]:
         "passed": outcome.gate.passed,
         "exit_code": int(outcome.gate.exit_code),
         "reasons": list(outcome.gate.reasons),
-        "fail_on": outcome.settings.fail_on.value,
-        "accept_untested": outcome.settings.accept_untested,
+        "fail_on": outcome.run_options.fail_on.value,
+        "accept_untested": outcome.run_options.accept_untested,
         "baseline": outcome.baseline.file or None,
-        "areas": list(outcome.settings.areas),
+        "areas": list(outcome.run_options.areas),
         "selected": outcome.selected,
     }
 
 
 def _again(outcome: Outcome) -> dict[str, object]:
     """How to ask the same target again. The address of one that the kit started is gone by now; its name starts it anew."""
-    started = "://" not in outcome.settings.target
-    profile = outcome.settings.profile
+    started = "://" not in outcome.run_options.target
+    profile = outcome.run_options.profile
     return {
-        "target": outcome.settings.target if started else outcome.target.url,
+        "target": outcome.run_options.target if started else outcome.target.url,
         "profile": str(profile) if profile is not None else None,
-        "examples": outcome.settings.budget.examples,
-        "seed": outcome.settings.budget.seed,
+        "examples": outcome.run_options.budget.examples,
+        "seed": outcome.run_options.budget.seed,
     }
 
 

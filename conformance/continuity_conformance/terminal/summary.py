@@ -96,7 +96,7 @@ def sections(outcome: Outcome) -> tuple[Section, ...]:
 def _verdict(outcome: Outcome) -> Iterator[str]:
     yield from _wrapped(f"verdict: {_SPOKEN[outcome.verdict]}{_because(outcome)}   {outcome.target.name}", _INDENT)
     yield from _gate(outcome)
-    classes = class_verdicts(outcome.results, fail_on=outcome.settings.fail_on)
+    classes = class_verdicts(outcome.results, fail_on=outcome.run_options.fail_on)
     spoken = [f"{each.name} {_SPOKEN[each.verdict] if each.verdict else 'not applicable'}" for each in classes]
     yield from _wrapped(f"classes: {', '.join(spoken)}", _INDENT)
     if not outcome.finished and outcome.verdict not in {RunVerdict.ERROR, RunVerdict.UNREACHABLE}:
@@ -123,7 +123,7 @@ def _because(outcome: Outcome) -> str:
 
 def _gate(outcome: Outcome) -> Iterator[str]:
     """Only where it was told to accept something, or a pack has a say; else it says the same as the verdict."""
-    told = bool(outcome.baseline.file) or outcome.settings.accept_untested
+    told = bool(outcome.baseline.file) or outcome.run_options.accept_untested
     if not told and outcome.gate.exit_code == outcome.verdict.exit_code:
         return
     yield f"gate:    {'passed' if outcome.gate.passed else 'FAILED'} (exit code {int(outcome.gate.exit_code)})"
@@ -176,11 +176,11 @@ def _what_next(outcome: Outcome, report: Path | None) -> Iterator[str]:
     if failed or report:
         yield ""
     if failed:
-        profile = f" --profile {shlex.quote(str(outcome.settings.profile))}" if outcome.settings.profile else ""
+        profile = f" --profile {shlex.quote(str(outcome.run_options.profile))}" if outcome.run_options.profile else ""
         # The address of a target that the kit started is gone by now; its name starts it again.
-        started = "://" not in outcome.settings.target
-        target = shlex.quote(outcome.settings.target if started else outcome.target.url)
-        budget = outcome.settings.budget
+        started = "://" not in outcome.run_options.target
+        target = shlex.quote(outcome.run_options.target if started else outcome.target.url)
+        budget = outcome.run_options.budget
         seed = budget.arguments if budget != Budget() else ""
         yield f"again:   continuity run {failed[0].id} --target {target}{profile}{seed}"
     if report:
