@@ -24,6 +24,7 @@ from continuity_conformance.core.verdicts import Result, Verdict
 from continuity_conformance.run.session import Run
 from continuity_conformance.suite.defects import Defect, defects, find
 from continuity_conformance.suite.matrix import FILE
+from continuity_conformance.target.resolve import resolve
 from continuity_plugins.reference import reference_profile
 from continuity_spec import Requirement, load
 
@@ -66,7 +67,7 @@ def play(
 ) -> list[Result]:
     """The results of the suite, or of these requirements, on a reference server of its own."""
     played = load().requirements if requirements is None else requirements
-    with Run(None, reference_profile(tuple(extra), options), played, budget) as run:
+    with Run(resolve(None, reference_profile(tuple(extra), options)), played, budget) as run:
         return [run.result(requirement.id) for requirement in played]
 
 

@@ -10,7 +10,7 @@ from continuity_conformance.core import option_table
 from continuity_conformance.core.option_table import SELECTION
 
 if TYPE_CHECKING:
-    from continuity_conformance.pytest.launch import Ending
+    from continuity_conformance.pytest.launch import LaunchResult
 
 # No plugin of others has a say. Quietly, the kit shows progress and verdict by itself, and pytest shows nothing.
 _QUIET: Final = ("--disable-plugin-autoload", "-p", "no:terminal", "--capture=no")
@@ -40,24 +40,28 @@ def check(options: argparse.Namespace) -> int:
     selected = ["-k", options.expression] if options.expression else []
     if options.verbose:
         return _exit_code(launch(run_options, [*_VERBOSE, *selected]))
-    ending = launch(run_options, [*_QUIET, *selected], progress=Progress())
-    _tell(ending)
-    return _exit_code(ending)
+    launched = launch(run_options, [*_QUIET, *selected], progress=Progress())
+    _tell(launched)
+    return _exit_code(launched)
 
 
-def _tell(ending: "Ending") -> None:
+def _tell(launched: "LaunchResult") -> None:
     from continuity_conformance.terminal import github, summary  # noqa: PLC0415 - only at the end of a run
 
-    if ending.outcome is None or ending.error is not None:
+    if launched.outcome is None or launched.error is not None:
         return
     height = shutil.get_terminal_size().lines - _AROUND if sys.stdout.isatty() else None
-    title = f" session continuity {ending.outcome.release} ".center(summary.WIDTH, "=")
+    title = f" session continuity {launched.outcome.release} ".center(summary.WIDTH, "=")
     here = github.is_here()
-    told = github.lines(ending.outcome, ending.report) if here else summary.lines(ending.outcome, ending.report, height)
+    told = (
+        github.lines(launched.outcome, launched.report)
+        if here
+        else summary.lines(launched.outcome, launched.report, height)
+    )
     sys.stdout.writelines(f"{line}\n" for line in (title, *told))
 
 
-def _exit_code(ending: "Ending") -> int:
+def _exit_code(launched: "LaunchResult") -> int:
     """A shell knows 130 as Ctrl-C; pytest says 2, which is usage here."""
-    pytests_own = ending.interrupted and ending.exit_code == _PYTEST_INTERRUPTED
-    return _INTERRUPTED if pytests_own else ending.exit_code
+    pytests_own = launched.interrupted and launched.exit_code == _PYTEST_INTERRUPTED
+    return _INTERRUPTED if pytests_own else launched.exit_code

@@ -77,14 +77,14 @@ def doctor(options: argparse.Namespace) -> int:
     _must_be_possible(options)
     if "://" not in options.url:
         raise UsageError("this is no address.", where=options.url, do="Give it as http://host:port")
-    profile, url = resolve(options.url, options.profile)
-    profile, given = _given(profile, options)
+    target = resolve(options.url, options.profile)
+    profile, given = _given(target.profile, options)
     release = newest()
     complain(release.packs.broken)
     if options.dry_run:
-        visits = asyncio.run(rehearse(url, profile, release.requirements))
+        visits = asyncio.run(rehearse(target.url, profile, release.requirements))
         return _rehearsed(visits, profile, given, redactor_of(profile, options.url))
-    patient = asyncio.run(survey(url, profile, release.requirements))
+    patient = asyncio.run(survey(target.url, profile, release.requirements))
     redactor = redactor_of(patient.profile, options.url)
     if options.json:
         say_json(_redacted(sheet.as_json(patient.findings), redactor))

@@ -56,7 +56,10 @@ class Search:
     """One call of the command. Every line that it prints is whole, so that it can be followed in a log."""
 
     def __init__(self, options: argparse.Namespace, corpus: "Corpus") -> None:
+        from continuity_conformance.target.resolve import resolve  # noqa: PLC0415
+
         self._options = options
+        self._target = resolve(options.target, options.profile)
         self._corpus = corpus
         self._started = time.monotonic()
         self.failing: dict[str, Finding] = {}
@@ -112,9 +115,7 @@ class Search:
         from continuity_conformance.core.budget import Budget  # noqa: PLC0415
         from continuity_conformance.run.session import Run  # noqa: PLC0415
 
-        with Run(
-            self._options.target, self._options.profile, entries, Budget(seed=seed, folder=self._corpus.folder)
-        ) as run:
+        with Run(self._target, entries, Budget(seed=seed, folder=self._corpus.folder)) as run:
             return [run.result(entry.id) for entry in entries], run.requests
 
 

@@ -55,10 +55,11 @@ def _decided(options: argparse.Namespace, requirements: Sequence[Requirement]) -
     """Give the results one after the other, as soon as each is there."""
     from continuity_conformance.core.verdicts import by_review  # noqa: PLC0415
     from continuity_conformance.run.session import Run  # noqa: PLC0415
+    from continuity_conformance.target.resolve import resolve  # noqa: PLC0415
 
     yield from (by_review(each) for each in requirements if each.manual is not None)
     runnable = [each for each in requirements if each.manual is None]
     if not runnable:
         return
-    with Run(options.target, options.profile, runnable, budget_of(options)) as session:
+    with Run(resolve(options.target, options.profile), runnable, budget_of(options)) as session:
         yield from (session.result(each.id) for each in runnable)

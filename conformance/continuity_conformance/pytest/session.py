@@ -20,6 +20,7 @@ from continuity_conformance.results.write import write
 from continuity_conformance.run.heartbeat import Heartbeat, Interim, Listener
 from continuity_conformance.run.session import Run
 from continuity_conformance.run.signals import Stopped
+from continuity_conformance.target.resolve import ResolvedTarget
 from continuity_conformance.terminal import github, summary
 from continuity_conformance.terminal.progress import Progress
 from continuity_spec import Requirement
@@ -36,7 +37,12 @@ class SuiteSession:
     """Registered in the inner run only. `outcome` is there when that is over; None where pytest only looked (`--collect-only`)."""
 
     def __init__(
-        self, ledger: Ledger, selected: frozenset[str], *, looks: bool = False, progress: Progress | None = None
+        self,
+        ledger: Ledger,
+        selected: frozenset[str],
+        target: ResolvedTarget | None,
+        *,
+        progress: Progress | None = None,
     ) -> None:
         # pytest registers a plugin object under this name, and the installed plugin asks for it.
         self.__name__ = SUITE_PLUGIN
@@ -48,7 +54,7 @@ class SuiteSession:
         self.report: Path | None = None
         self._ledger = ledger
         self._selected = selected
-        self._looks = looks
+        self._target = target
         self._progress = progress
         self._run: Run | None = None
         self._heartbeat: Heartbeat | None = None
@@ -88,7 +94,7 @@ class SuiteSession:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
         """Open the run, unless collecting failed. True means that there is nothing left to do for pytest."""
-        if self._looks or session.testsfailed:
+        if self._target is None or session.testsfailed:
             return None
         requirements = [item.requirement for item in session.items if isinstance(item, RequirementItem)]
         self._ledger.select(each.id for each in requirements)
@@ -102,9 +108,9 @@ class SuiteSession:
     def _opened(self, requirements: list[Requirement]) -> bool:
         if not requirements:
             return True
-        options = self._ledger.run_options
+        assert self._target is not None
         try:
-            self._run = Run(options.target, options.profile, requirements, options.budget)
+            self._run = Run(self._target, requirements, self._ledger.run_options.budget)
             self._run.open()
         except ContinuityError as error:
             self.error = error
@@ -185,7 +191,7 @@ class SuiteSession:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
-        if self._looks:
+        if self._target is None:
             return
         try:
             self._close_run()
@@ -245,7 +251,7 @@ class SuiteSession:
         for trouble in (self.error, self.trouble):
             if trouble is not None:
                 sys.stderr.write(f"continuity: {trouble}\n")
-                sys.stdout.write(f"{github.complaint(str(trouble))}\n" if github.is_here() else "")
+                sys.stdout.write(f"{github.error_annotation(str(trouble))}\n" if github.is_here() else "")
 
 
 def _say(config: pytest.Config, line: str) -> None:

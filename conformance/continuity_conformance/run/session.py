@@ -22,8 +22,7 @@ from continuity_conformance.results.ledger import TargetFacts
 from continuity_conformance.results.redaction import redactor_of
 from continuity_conformance.run.scheduler import Runner
 from continuity_conformance.run.signals import stoppable
-from continuity_conformance.target.profile import Profile
-from continuity_conformance.target.resolve import BUNDLED, resolve
+from continuity_conformance.target.resolve import ResolvedTarget
 from continuity_spec import Requirement
 
 T = TypeVar("T")
@@ -35,15 +34,13 @@ class Run:
 
     def __init__(
         self,
-        target: str | None,
-        profile: Path | Profile | None,
+        target: ResolvedTarget,
         requirements: Sequence[Requirement],
         budget: Budget | None = None,
     ) -> None:
         self._budget = budget or Budget()
-        self._profile, self._url = resolve(target, profile)
-        self._target_name = target or BUNDLED
-        self._redactor = redactor_of(self._profile, self._url)
+        self._target = target
+        self._redactor = redactor_of(target.profile, target.url)
         self._requirements = tuple(requirements)
         self._futures: dict[str, Future[Result]] = {requirement.id: Future() for requirement in requirements}
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -81,7 +78,7 @@ class Run:
         stage = self._runner.stage
         target = stage.target
         return TargetFacts(
-            self._profile.name,
+            self._target.profile.name,
             public_url(stage.server.url),
             target.header,
             dict(target.options),
@@ -131,7 +128,7 @@ class Run:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
 
     async def _open(self) -> None:
-        self._runner = Runner(self._profile, self._url, self._target_name, self._redactor, self._budget)
+        self._runner = Runner(self._target, self._redactor, self._budget)
         if any(uses_client(requirement) for requirement in self._requirements):
             asyncio.get_running_loop().run_in_executor(None, load_client)
         await self._runner.open()
@@ -199,8 +196,7 @@ def _internal(task: asyncio.Task[Any]) -> bool:
     return code is not None and Path(code.co_filename).parent == _ASYNCIO
 
 
-def reach(target: str | None, profile: Path | None) -> None:
-    """Check quickly that the profile can be read and the target's address answers at all. Raises ContinuityError."""
-    given, url = resolve(target, profile)
-    if url:
-        asyncio.run(must_answer(url, given.ca))
+def reach(target: ResolvedTarget) -> None:
+    """Check quickly that the address of a running target answers at all. Raises UnreachableError."""
+    if target.url:
+        asyncio.run(must_answer(target.url, target.profile.ca))

@@ -62,7 +62,7 @@ def annotations(outcome: Outcome) -> Iterator[str]:
         place = (entry.place.file, entry.place.line)
         told.append(_annotation("error", f"expired: {entry.id}", f"It was accepted until {entry.until}.", place))
     if not gate.passed and not told:
-        told.append(complaint("; ".join(gate.reasons)))
+        told.append(error_annotation("; ".join(gate.reasons)))
     yield from _first(told, "error")
     yield from _first([_annotation("warning", _title(each), headline(each)) for each in gate.warned], "warning")
     known = [
@@ -72,7 +72,7 @@ def annotations(outcome: Outcome) -> Iterator[str]:
     yield from _first(known, "notice")
 
 
-def complaint(message: str) -> str:
+def error_annotation(message: str) -> str:
     """An error that is about no single requirement."""
     return _annotation("error", "session continuity", message)
 

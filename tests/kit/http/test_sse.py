@@ -1,6 +1,7 @@
 """Server-sent events are decoded as the WHATWG standard says, however the bytes are cut into pieces."""
 
 import pytest
+
 from continuity_conformance.http.sse import Event, EventStreamDecoder
 
 
