@@ -20,7 +20,7 @@ from continuity_conformance.results.baseline import Baseline, Known
 from continuity_conformance.results.ledger import Ledger
 from continuity_conformance.suite.release import newest
 from continuity_conformance.terminal import github, summary
-from continuity_conformance.terminal.progress import Progress
+from continuity_conformance.terminal.progress import ProgressDisplay
 from continuity_spec import Place, Requirement
 
 RELEASE = newest()
@@ -153,7 +153,7 @@ def test_known_failures_are_notices():
 
 
 def test_time_left_is_told_once_something_is_known():
-    progress = Progress()
+    progress = ProgressDisplay()
     progress.start(RELEASE.requirements)
     calm = [decided(each, Verdict.PASS) for each in RELEASE.requirements[:20]]
 

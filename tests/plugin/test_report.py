@@ -95,6 +95,22 @@ def test_the_first_result_of_a_requirement_counts():
     assert made.close().verdict is RunVerdict.CONFORMANT
 
 
+def test_a_result_that_the_terminal_cannot_show_is_replaced():
+    made = ledger()
+    made.replace(undecided(RELEASE.requirements[0], Verdict.ERROR, "later"))
+
+    assert made.close().verdict is RunVerdict.ERROR
+
+
+def test_results_can_be_read_while_the_run_goes_on():
+    made = Ledger(RunOptions("http://127.0.0.1:1"), RELEASE)
+    results = [decided(each, Verdict.PASS) for each in (RELEASE.requirements[1], RELEASE.requirements[0])]
+    for result in results:
+        made.add(result)
+
+    assert made.decided() == results
+
+
 def test_a_failed_should_warns():
     assert ledger({first(binding=False): Verdict.FAIL}).close().verdict is RunVerdict.CONFORMANT
 

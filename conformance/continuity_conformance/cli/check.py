@@ -34,13 +34,13 @@ def check(options: argparse.Namespace) -> int:
     # Imported here because they bring pytest and the whole kit along.
     from continuity_conformance.core.run_options import RunOptions  # noqa: PLC0415
     from continuity_conformance.pytest.launch import launch  # noqa: PLC0415
-    from continuity_conformance.terminal.progress import Progress  # noqa: PLC0415
+    from continuity_conformance.terminal.progress import ProgressDisplay  # noqa: PLC0415
 
     run_options = RunOptions.read(option_table.values(options))
     selected = ["-k", options.expression] if options.expression else []
     if options.verbose:
         return _exit_code(launch(run_options, [*_VERBOSE, *selected]))
-    launched = launch(run_options, [*_QUIET, *selected], progress=Progress())
+    launched = launch(run_options, [*_QUIET, *selected], progress=ProgressDisplay())
     _tell(launched)
     return _exit_code(launched)
 

@@ -28,7 +28,7 @@ from continuity_conformance.suite.release import newest, released
 from continuity_conformance.suite.select import in_areas, select
 from continuity_conformance.target.resolve import ResolvedTarget, resolve
 from continuity_conformance.terminal import github
-from continuity_conformance.terminal.progress import Progress
+from continuity_conformance.terminal.progress import ProgressDisplay
 from continuity_spec import SpecError
 
 _OFFLINE: Final = ("collectonly", "markers", "showfixtures", "show_fixtures_per_test", "cacheshow")
@@ -63,7 +63,7 @@ def _before_end_of_options(own: Sequence[str], last: Sequence[str]) -> list[str]
 
 
 def launch(
-    run_options: RunOptions, arguments: Sequence[str], *, offline: bool = False, progress: Progress | None = None
+    run_options: RunOptions, arguments: Sequence[str], *, offline: bool = False, progress: ProgressDisplay | None = None
 ) -> LaunchResult:
     """Run the suite. `offline`: the target is not contacted."""
     with stoppable():
@@ -75,7 +75,7 @@ def launch(
 
 
 def _launch(
-    run_options: RunOptions, arguments: Sequence[str], *, offline: bool, progress: Progress | None
+    run_options: RunOptions, arguments: Sequence[str], *, offline: bool, progress: ProgressDisplay | None
 ) -> LaunchResult:
     ledger: Ledger | None = None
     try:

@@ -26,7 +26,7 @@ _DISTURBING_WEIGHT: Final = 8
 """A scenario that starts, kills or fills a server takes about so many times as long as a calm one."""
 
 
-class Progress:
+class ProgressDisplay:
     """Told by the heartbeat what is decided so far."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
