@@ -3,22 +3,23 @@
 import argparse
 import shutil
 import sys
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from continuity_conformance.cli.options import add_run_options, add_target
 from continuity_conformance.core import option_table
 from continuity_conformance.core.option_table import SELECTION
+from continuity_conformance.core.run_options import RunOptions
+from continuity_conformance.pytest.launch import LaunchResult, launch
+from continuity_conformance.terminal import github, summary
+from continuity_conformance.terminal.progress import ProgressDisplay
 
-if TYPE_CHECKING:
-    from continuity_conformance.pytest.launch import LaunchResult
-
-# No plugin of others has a say. Quietly, the kit shows progress and verdict by itself, and pytest shows nothing.
+# No other plugins. In quiet mode the kit shows progress and verdict itself, and pytest shows nothing.
 _QUIET: Final = ("--disable-plugin-autoload", "-p", "no:terminal", "--capture=no")
 _VERBOSE: Final = ("--disable-plugin-autoload", "-v", "--no-header", "-rN")
 _INTERRUPTED: Final = 130
 _PYTEST_INTERRUPTED: Final = 2
 _AROUND: Final = 2
-"""Lines of a screen that are not the summary's: its title, and the prompt after it."""
+"""Lines of the screen beside the summary: its title, and the prompt after it."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,38 +31,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     groups[SELECTION].add_argument("-k", dest="expression", metavar="EXPR", help="as in pytest: -k 'ECHO or DERIVE-04'")
 
 
-def check(options: argparse.Namespace) -> int:
-    # Imported here because they bring pytest and the whole kit along.
-    from continuity_conformance.core.run_options import RunOptions  # noqa: PLC0415
-    from continuity_conformance.pytest.launch import launch  # noqa: PLC0415
-    from continuity_conformance.terminal.progress import ProgressDisplay  # noqa: PLC0415
-
+def run(options: argparse.Namespace) -> int:
     run_options = RunOptions.read(option_table.values(options))
     selected = ["-k", options.expression] if options.expression else []
     if options.verbose:
         return _exit_code(launch(run_options, [*_VERBOSE, *selected]))
     launched = launch(run_options, [*_QUIET, *selected], progress=ProgressDisplay())
-    _tell(launched)
+    _print_summary(launched)
     return _exit_code(launched)
 
 
-def _tell(launched: "LaunchResult") -> None:
-    from continuity_conformance.terminal import github, summary  # noqa: PLC0415 - only at the end of a run
-
-    if launched.outcome is None or launched.error is not None:
+def _print_summary(launched: LaunchResult) -> None:
+    outcome, report = launched.outcome, launched.report
+    if outcome is None or launched.error is not None:
         return
     height = shutil.get_terminal_size().lines - _AROUND if sys.stdout.isatty() else None
-    title = f" session continuity {launched.outcome.release} ".center(summary.WIDTH, "=")
-    here = github.is_here()
-    told = (
-        github.lines(launched.outcome, launched.report)
-        if here
-        else summary.lines(launched.outcome, launched.report, height)
-    )
-    sys.stdout.writelines(f"{line}\n" for line in (title, *told))
+    title = f" session continuity {outcome.release} ".center(summary.WIDTH, "=")
+    lines = github.lines(outcome, report) if github.is_here() else summary.lines(outcome, report, height)
+    sys.stdout.writelines(f"{line}\n" for line in (title, *lines))
 
 
-def _exit_code(launched: "LaunchResult") -> int:
-    """A shell knows 130 as Ctrl-C; pytest says 2, which is usage here."""
-    pytests_own = launched.interrupted and launched.exit_code == _PYTEST_INTERRUPTED
-    return _INTERRUPTED if pytests_own else launched.exit_code
+def _exit_code(launched: LaunchResult) -> int:
+    """Shells know 130 as Ctrl-C. pytest ends with 2, which means usage here."""
+    by_pytest = launched.interrupted and launched.exit_code == _PYTEST_INTERRUPTED
+    return _INTERRUPTED if by_pytest else launched.exit_code

@@ -1,23 +1,23 @@
-"""Arguments that several commands share. Options of a run come from the kit's one table, the same as pytest's."""
+"""Arguments that several commands share. The options of a run come from the kit's one table, as those of pytest do."""
 
 import argparse
 from typing import Final
 
 from continuity_conformance.core.budget import Budget
 from continuity_conformance.core.option_table import RUN_OPTIONS, TARGET, option
+from continuity_conformance.target.resolve import BUNDLED
 
-DEFAULT_TARGET: Final = "reference"
-_TARGET_HELP: Final = f"{TARGET.help} (default: {DEFAULT_TARGET})"
+_TARGET_HELP: Final = f"{TARGET.help} (default: {BUNDLED})"
 
 
 def add_target(parser: argparse.ArgumentParser) -> None:
     """TARGET as the first argument."""
-    parser.add_argument("target", nargs="?", default=DEFAULT_TARGET, metavar="TARGET", help=_TARGET_HELP)
+    parser.add_argument("target", nargs="?", default=BUNDLED, metavar="TARGET", help=_TARGET_HELP)
 
 
 def add_target_option(parser: argparse.ArgumentParser) -> None:
-    """TARGET as an option, where the arguments are something else."""
-    parser.add_argument("--target", default=DEFAULT_TARGET, metavar=TARGET.metavar, help=_TARGET_HELP)
+    """`--target`, for a command whose arguments are something else."""
+    parser.add_argument("--target", default=BUNDLED, metavar=TARGET.metavar, help=_TARGET_HELP)
 
 
 def add_options(parser: argparse.ArgumentParser, *names: str) -> None:
@@ -27,7 +27,7 @@ def add_options(parser: argparse.ArgumentParser, *names: str) -> None:
 
 
 def add_run_options(parser: argparse.ArgumentParser) -> dict[str, "argparse._ArgumentGroup"]:
-    """All options of a run; gives the groups of the help by title, for what a command adds to them."""
+    """All options of a run. Returns the groups of the help by title, so that a command can add its own options to them."""
     groups: dict[str, argparse._ArgumentGroup] = {}
     for each in RUN_OPTIONS:
         if each.group and each.group not in groups:

@@ -4,15 +4,18 @@ They are loaded, linted, played and reported together with the release, each und
 verdict is about the release. A pack that cannot be used is an error that names it; the others, and the release, go on without it.
 """
 
-import importlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from continuity_conformance.core.entry_points import Plugin, PluginError, about, named_twice, plugins
 from continuity_conformance.target.control_context import PACKED, RELEASED, Control
 from continuity_spec import Requirement, Spec, SpecError, load, load_requirements
+
+if TYPE_CHECKING:
+    from continuity_conformance.checks.registry import Check
 
 
 class Pack:
@@ -87,9 +90,17 @@ def whole_spec() -> Spec:
     return replace(spec, requirements=(*spec.requirements, *installed().requirements))
 
 
+def known_checks() -> Mapping[str, "Check"]:
+    """The registered Python checks: the kit's own, and those of the packs that are loaded."""
+    # Imported here because it takes as long as all the rest of `continuity spec list`, which needs no check.
+    from continuity_conformance.checks.registry import CHECKS  # noqa: PLC0415
+
+    return CHECKS
+
+
 def _load(plugin: Plugin) -> Loaded:
-    # Our own checks come first: a name that a pack takes again is the pack's mistake. They bring HTTP along, so without packs they are not asked for.
-    importlib.import_module("continuity_conformance.checks")
+    # The kit's own checks come first, so that a pack that takes one of their names is the one to blame.
+    known_checks()
     made = plugin.made()
     if not isinstance(made, Pack):
         raise plugin.error(f"{plugin.place} is no pack.", "Derive the class from continuity_conformance.plugin.Pack.")
@@ -115,10 +126,8 @@ def _demand_requirements(plugin: Plugin, requirements: Sequence[Requirement]) ->
 
 
 def _demand_checks(plugin: Plugin, requirements: Sequence[Requirement]) -> None:
-    from continuity_conformance.checks import registry  # noqa: PLC0415 - likewise
-
     for each in requirements:
-        if each.check is not None and each.check not in registry.CHECKS:
+        if each.check is not None and each.check not in known_checks():
             raise plugin.error(
                 f'{each.place}: {each.id}: there is no check "{each.check}".',
                 "Import the module that registers it where the pack is defined.",

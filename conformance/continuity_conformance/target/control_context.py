@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from continuity_conformance.core.failure import Untested
+from continuity_conformance.http.messages import Request
 from continuity_spec.flow import flow
 
 if TYPE_CHECKING:  # a profile knows its controls, and is read by commands that send nothing
@@ -43,8 +44,6 @@ class Site:
 
     async def send(self, method: str, path: str, body: object = None, headers: Mapping[str, str] | None = None) -> None:
         """One request to the target with the key of whoever asks. Raises Untested where it is not accepted."""
-        from continuity_conformance.http.messages import Request  # noqa: PLC0415 - as above
-
         request = Request(method, self.url + path, (*self.fields, *(headers or {}).items()), body)
         answer = await self.transport.send(request)
         if not answer.accepted:
