@@ -42,7 +42,8 @@ def test_help_names_every_command_and_the_exit_codes():
     shown = continuity("--help")
 
     assert shown.returncode == 0
-    assert all(f"\n    {name} " in shown.stdout for name in COMMANDS)
+    assert max(map(len, shown.stdout.splitlines())) <= 80
+    assert all(f"\n    {name}" in shown.stdout for name in COMMANDS)
     assert "3 target unreachable" in shown.stdout
 
 

@@ -22,14 +22,14 @@ _USAGE: Final = 2
 _INTERRUPTED: Final = 130
 _BROKEN_PIPE: Final = 141
 
-_ABOUT: Final = "Check whether a server that keeps conversations follows the Session Continuity spec."
+_ABOUT: Final = "Check whether a server that keeps conversations follows Session Continuity."
 _START: Final = """\
 to get going:
-  continuity check                            the bundled server, from start to verdict
+  continuity check                            the bundled server
   continuity check http://127.0.0.1:8080      a server that is already running
   continuity doctor URL                       what it is, and what can be tested
-  continuity run DERIVE-04 --target URL       one requirement, with the full transcript
-  continuity fuzz --minutes 10                search with generated requests and sequences
+  continuity run DERIVE-04 --target URL       one requirement, with transcript
+  continuity fuzz --minutes 10                search with generated requests
   continuity spec show DERIVE-04              what a requirement demands, and why
 
 exit codes:
@@ -39,7 +39,7 @@ exit codes:
 
 _COMMANDS: Final[Mapping[str, str]] = {
     "check": "check a target against the whole release",
-    "doctor": "examine a server, list what can be tested on it, and write a profile",
+    "doctor": "examine a server, list what can be tested, write a profile",
     "run": "run single requirements and print the full transcript",
     "fuzz": "search for failures with generated requests and sequences",
     "baseline": "write a first file of known failures from the results of a run",
@@ -48,7 +48,7 @@ _COMMANDS: Final[Mapping[str, str]] = {
     "compare": "compare runs and list regressions",
     "plugins": "list the installed targets and packs",
     "spec": "list, show or lint the requirements",
-    "serve": "start the bundled server (its own options: continuity serve --help)",
+    "serve": "start the bundled server (options: continuity serve --help)",
     "model": "start the probe model alone",
     "defects": "list the defects of the bundled server, and what fails on each",
 }

@@ -100,7 +100,7 @@ def _reasons(gate: Gate, run: Judged, run_options: RunOptions) -> Iterable[str]:
     if gate.failed:
         yield f"{_counted(gate.failed, 'failure')} that nobody accepted"
     for entry in gate.stale:
-        yield f"{_at(entry)}: stale: {entry.id} passes again; take the entry out"
+        yield f"{_at(entry)}: stale: {entry.id} passes again; remove the entry"
     for entry in gate.expired:
         yield f"{_at(entry)}: expired: {entry.id} was accepted until {entry.until}"
     if errors:

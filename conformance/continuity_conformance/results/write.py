@@ -1,6 +1,6 @@
 """results.json: a run as data, in the form of `results.schema.json`.
 
-The one place where results become JSON. Written whole or not at all: a reader never finds half a file.
+The only place where results become JSON. The file is replaced as a whole: a reader never sees half of it.
 """
 
 import json
@@ -26,28 +26,28 @@ DISTRIBUTION: Final = "session-continuity"
 
 
 def prepare(folder: Path) -> None:
-    """Make sure before the run that the report can be written after it."""
+    """Check before the run that the report can be written after it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=folder).close()
-    except OSError as trouble:
+    except OSError as error:
         raise UsageError(
-            f"the report cannot be written here ({trouble.strerror}).",
+            f"the report cannot be written here ({error.strerror}).",
             where=str(folder),
             do="Name a folder that you may write to.",
         ) from None
 
 
 def write(outcome: Outcome, folder: Path, *, draft: bool = False) -> Path:
-    """Write results.json and give its path. A `draft` is soon replaced: it is made for speed, not for eyes."""
+    """Write results.json and return its path. A `draft` is soon replaced, so it is not indented, which is faster."""
     path = folder / FILE_NAME
     text = json.dumps(as_json(outcome), ensure_ascii=False, indent=None if draft else 2) + "\n"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         replace_file(path, text)
-    except OSError as trouble:
+    except OSError as error:
         raise KitError(
-            f"the report cannot be written ({trouble.strerror}).", where=str(path), do="Free the folder and run again."
+            f"the report cannot be written ({error.strerror}).", where=str(path), do="Free the folder and run again."
         ) from None
     return path
 
@@ -117,7 +117,7 @@ def _gate(outcome: Outcome) -> dict[str, object]:
 
 
 def _again(outcome: Outcome) -> dict[str, object]:
-    """How to ask the same target again. The address of one that the kit started is gone by now; its name starts it anew."""
+    """What runs the same again. A target that the kit started is named, not addressed: its name starts it again."""
     started = "://" not in outcome.run_options.target
     profile = outcome.run_options.profile
     return {

@@ -1,6 +1,6 @@
-"""SIGTERM and SIGHUP end a run as Ctrl-C does: what was decided is written, and what was started is stopped.
+"""SIGTERM and SIGHUP end a run as Ctrl-C does: results are written, and servers are stopped.
 
-The first of them is heard. Another one of any kind, until the process has ended, must not leave half of what was started running: people press Ctrl-C twice.
+Only the first signal acts; later ones are ignored during shutdown, because people press Ctrl-C twice and servers must not be left running.
 """
 
 import signal
@@ -12,22 +12,22 @@ from typing import Final, NoReturn
 
 from _pytest.outcomes import Exit
 
-_USUAL: Final = {
-    getattr(signal, name): usual
-    for name, usual in (
+_DEFAULT: Final = {
+    getattr(signal, name): handler
+    for name, handler in (
         ("SIGTERM", signal.SIG_DFL),
         ("SIGHUP", signal.SIG_DFL),
         ("SIGINT", signal.default_int_handler),
     )
     if hasattr(signal, name)
 }
-"""What happens at a signal where nobody has decided otherwise. Windows has no SIGHUP."""
+"""The handlers of a Python process that has not set any. Windows has no SIGHUP."""
 _BY_SIGNAL: Final = 128
-"""What shells add to the number of a signal to make an exit code."""
+"""The exit code of a process that a signal ended is this plus the number of the signal."""
 
 
 class Stopped(Exit):
-    """Ends pytest's session in good order. To pytest it is an interruption, or it would not tell the end; the exit code is the signal's."""
+    """Ends pytest's session in good order. pytest takes it for an interruption and shows the summary; the exit code is the signal's."""
 
     def __init__(self, number: int) -> None:
         super().__init__(f"stopped by {signal.Signals(number).name}")
@@ -36,8 +36,8 @@ class Stopped(Exit):
 
 @contextmanager
 def stoppable() -> Iterator[None]:
-    """Signals that somebody else handles, or ignores (nohup), stay theirs; so do all outside of the main thread."""
-    ours = [each for each, usual in _USUAL.items() if _in_main_thread() and signal.getsignal(each) is usual]
+    """Handle signals that still have their default handler, in the main thread. Others (nohup ignores SIGHUP) stay as they are."""
+    ours = [each for each, handler in _DEFAULT.items() if _in_main_thread() and signal.getsignal(each) is handler]
     for each in ours:
         signal.signal(each, _stop)
     try:
@@ -45,7 +45,7 @@ def stoppable() -> Iterator[None]:
     finally:
         for each in ours:
             if signal.getsignal(each) is _stop:
-                signal.signal(each, _USUAL[each])
+                signal.signal(each, _DEFAULT[each])
 
 
 def _in_main_thread() -> bool:
@@ -53,7 +53,7 @@ def _in_main_thread() -> bool:
 
 
 def _stop(number: int, _: FrameType | None) -> NoReturn:
-    for each in _USUAL:
+    for each in _DEFAULT:
         if signal.getsignal(each) is _stop:
             signal.signal(each, signal.SIG_IGN)
     if number == signal.SIGINT:
