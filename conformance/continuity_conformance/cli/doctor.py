@@ -44,7 +44,7 @@ made if the server allows that, and lists it otherwise.
   continuity doctor URL --auth 'X-Api-Key: {key}' --key-env MY_KEY --dry-run
 
 exit codes:
-  0 examined               1 no turn succeeds   2 usage, or the key is refused
+  0 examined to the end    1 no turn succeeds   2 usage, or the key is refused
   3 no such server there   4 kit error
 """
     parser.add_argument("url", metavar="URL", help="the base address of a running server, with or without /v1")

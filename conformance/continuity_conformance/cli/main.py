@@ -30,7 +30,7 @@ to get going:
   continuity doctor URL                       what it is, and what can be tested
   continuity run DERIVE-04 --target URL       one requirement, with transcript
   continuity fuzz --minutes 10                search with generated requests
-  continuity spec show DERIVE-04              what a requirement demands, and why
+  continuity spec show DERIVE-04              what it demands, and why
 
 exit codes:
   0 conformant   1 not conformant   2 usage   3 target unreachable
