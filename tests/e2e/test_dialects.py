@@ -10,6 +10,7 @@ from continuity_conformance.fuzz.sequence.generator import SequenceScope, genera
 from continuity_conformance.probe.server import Probe
 from continuity_conformance.run.session import Run
 from continuity_conformance.target.profile import DEFAULT_OPTIONS, Profile
+from continuity_conformance.target.resolve import resolve
 from continuity_plugins.reference import reference_profile
 from continuity_spec import Scenario, load_spec
 
@@ -18,7 +19,7 @@ NOTHING = {"tells": "nothing"}
 
 def play(profile: Profile, *ids: str) -> dict[str, Result]:
     requirements = [each for each in load_spec().requirements if each.id in ids]
-    with Run(None, profile, requirements) as run:
+    with Run(resolve(None, profile), requirements) as run:
         return {each.id: run.result(each.id) for each in requirements}
 
 

@@ -10,7 +10,7 @@ import pytest
 from running import FAILS
 from test_terminal import decided
 
-from continuity_conformance.core.run_options import Settings
+from continuity_conformance.core.run_options import RunOptions
 from continuity_conformance.core.verdicts import Verdict
 from continuity_conformance.results.ledger import Ledger
 from continuity_conformance.suite.release import newest
@@ -195,7 +195,7 @@ def test_what_could_not_be_tested_is_told_although_it_is_accepted(continuity, ur
 
 @pytest.mark.parametrize(("accepting", "code"), [(True, 0), (False, 5)])
 def test_nor_is_a_whole_run_conformant_with_something_untested(accepting, code):
-    ledger = Ledger(Settings("http://127.0.0.1:1", accept_untested=accepting), newest())
+    ledger = Ledger(RunOptions("http://127.0.0.1:1", accept_untested=accepting), newest())
     for requirement in newest().requirements:
         ledger.add(decided(requirement, Verdict.NOT_TESTED if requirement.id == PASSES else Verdict.PASS))
     outcome = ledger.close()

@@ -17,6 +17,7 @@ from continuity_conformance.core.verdicts import Verdict
 from continuity_conformance.run.session import Run, reach
 from continuity_conformance.target.control_context import HttpControl
 from continuity_conformance.target.profile import Limits, Process, Profile
+from continuity_conformance.target.resolve import resolve
 from continuity_spec import load_spec
 
 FOLDER = Path(__file__).parents[1] / "servers"
@@ -56,7 +57,7 @@ def running(name: str):
 
 def verdicts(url: str | None, profile: Profile) -> dict[str, Verdict]:
     requirements = load_spec().requirements
-    with Run(url, profile, requirements, LITTLE) as run:
+    with Run(resolve(url, profile), requirements, LITTLE) as run:
         return {requirement.id: run.result(requirement.id).verdict for requirement in requirements}
 
 
@@ -104,4 +105,4 @@ def test_a_server_that_refuses_the_key_is_told_in_one_line():
 
 def test_a_closed_port_is_unreachable_at_once():
     with pytest.raises(UnreachableError, match="Nothing answers"):
-        reach("http://127.0.0.1:9", None)
+        reach(resolve("http://127.0.0.1:9"))

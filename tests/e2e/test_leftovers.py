@@ -201,6 +201,23 @@ def test_an_exception_leaves_a_readable_file(url, tmp_path, surroundings, result
     assert results()["verdict"] == "error"
 
 
+def test_an_item_that_fails_in_its_set_up_is_an_error_in_the_results(url, tmp_path, surroundings, results: Results):
+    """Also if the run has decided it meanwhile: what the terminal shows is what is written."""
+    hook = (
+        "import time\n"
+        "def pytest_runtest_setup(item):\n"
+        "    if item.name == 'ECHO-03': time.sleep(3); raise RuntimeError('bug')"
+    )
+    code = crashing(hook, url, tmp_path, surroundings)
+    rows = {each["id"]: each for each in results()["requirements"]}
+
+    assert code == 4
+    assert rows["ECHO-02"]["verdict"] == "pass"
+    assert rows["ECHO-03"]["verdict"] == "error"
+    assert rows["ECHO-03"]["reason"] == "the kit failed: RuntimeError: bug"
+    assert results()["finished"] is True
+
+
 def test_an_abort_leaves_a_readable_file(url, tmp_path, surroundings, results: Results):
     hook = "import os\nimport pytest\n@pytest.hookimpl(tryfirst=True)\ndef pytest_sessionfinish():\n    os.abort()"
     code = crashing(hook, url, tmp_path, surroundings)

@@ -1,10 +1,13 @@
 """Every requirement is failed by the defects made for it, and the matrix that is published is the one that is measured."""
 
+import json
+
 import pytest
+from defect_list import listed_by_server
 from matrix import UNSTEADY, at_home, made_for, rows
 from page import PAGE, page
 
-from continuity_conformance.suite.defects import defects
+from continuity_conformance.suite.defects import FILE, defects
 from continuity_conformance.suite.matrix import published
 from continuity_spec import Requirement, load_spec
 
@@ -49,6 +52,11 @@ def test_every_defect_is_named_by_a_requirement():
     named = {name for requirement in CHECKABLE for name in requirement.refuted_by}
 
     assert named == set(DEFECTS)
+
+
+def test_the_list_of_defects_is_the_one_of_the_server():
+    """`python tools/matrix/defect_list.py` writes it."""
+    assert json.loads(FILE.read_text(encoding="utf-8")) == json.loads(listed_by_server())
 
 
 def test_the_published_matrix_has_every_defect():

@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 from running import CONTINUITY, serving
 
-from continuity_conformance.core.run_options import Settings
+from continuity_conformance.core.run_options import RunOptions
 from continuity_conformance.core.verdicts import Evidence, Result, Verdict
 from continuity_conformance.results.baseline import Baseline, KnownFailure
 from continuity_conformance.results.ledger import Ledger
 from continuity_conformance.suite.release import newest
 from continuity_conformance.terminal import github, summary
-from continuity_conformance.terminal.progress import Progress
+from continuity_conformance.terminal.progress import ProgressDisplay
 from continuity_spec import Place, Requirement
 
 RELEASE = newest()
@@ -66,7 +66,7 @@ def outcome(verdict: Verdict, actual: str = "two", *, known: bool = False):
         each.id: KnownFailure(each.id, "r", date(2999, 1, 1), None, Place("known.yaml", 1, 1))
         for each in RELEASE.requirements
     }
-    made = Ledger(Settings("http://127.0.0.1:1"), RELEASE, Baseline("known.yaml", entries) if known else None)
+    made = Ledger(RunOptions("http://127.0.0.1:1"), RELEASE, Baseline("known.yaml", entries) if known else None)
     for requirement in RELEASE.requirements:
         made.add(decided(requirement, verdict, actual))
     return made.close()
@@ -154,7 +154,7 @@ def test_known_failures_are_notices():
 
 
 def test_time_left_is_told_once_something_is_known():
-    progress = Progress()
+    progress = ProgressDisplay()
     progress.start(RELEASE.requirements)
     calm = [decided(each, Verdict.PASS) for each in RELEASE.requirements[:20]]
 

@@ -14,6 +14,7 @@ from running import processes_with
 
 from continuity_conformance.core.verdicts import Result
 from continuity_conformance.run.session import Run
+from continuity_conformance.target.resolve import resolve
 from continuity_spec import load_spec
 
 HERMES = f"hermes=={os.environ.get('CONTINUITY_HERMES_VERSION', '0.19.0')}"
@@ -24,7 +25,7 @@ _EVERY_SECONDS: Final = 0.02
 
 def play(target: str, ids: Sequence[str]) -> dict[str, Result]:
     requirements = [each for each in load_spec().requirements if each.id in ids]
-    with Run(target, None, requirements) as run:
+    with Run(resolve(target), requirements) as run:
         return {each.id: run.result(each.id) for each in requirements}
 
 

@@ -68,4 +68,4 @@ def test_the_suite_finds_what_was_measured_by_hand(target: str):
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_it_can_be_asked_for_by_its_version(target: str):
-    assert resolve(target, None)[0].name == target.replace("==", " ")
+    assert resolve(target).profile.name == target.replace("==", " ")

@@ -37,7 +37,7 @@ def test_it_keeps_its_data_in_its_folder_and_talks_to_loopback_alone(
 ):
     scratch = tmp_path_factory.mktemp("scratch")
     monkeypatch.setattr(tempfile, "tempdir", str(scratch))
-    profile, _ = resolve(target, None)
+    profile = resolve(target).profile
     installed = environment_of(profile)
     before = set(installed.rglob("*"))
 

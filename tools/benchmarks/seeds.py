@@ -14,6 +14,7 @@ from itertools import product
 from continuity_conformance.core.budget import Budget
 from continuity_conformance.core.verdicts import Verdict
 from continuity_conformance.run.session import Run
+from continuity_conformance.target.resolve import resolve
 from continuity_plugins.reference import reference_profile
 from continuity_spec import load_spec
 
@@ -24,7 +25,7 @@ Case = tuple[str, str, int]
 def found(case: Case) -> bool:
     requirement, defect, seed = case
     profile = reference_profile((f"--defect={defect}",))
-    with Run("reference", profile, [load_spec().requirement(requirement)], Budget(seed=seed)) as run:
+    with Run(resolve(None, profile), [load_spec().requirement(requirement)], Budget(seed=seed)) as run:
         return run.result(requirement).verdict is Verdict.FAIL
 
 

@@ -4,7 +4,8 @@ On each defect the areas that it was made for are played, but of the costly requ
 only those made for it, unless that is judged on everything that was said: all areas on all defects take half an hour, and say little more. The test measures
 the same rows and compares them (tests/e2e/test_matrix.py).
 
-`make matrix` (`python tools/matrix/matrix.py`) writes the committed file and its page in the docs. With names of defects it plays all areas on these and only prints what fails.
+`python tools/matrix/matrix.py` writes the committed files (the list of defects, the matrix) and the page in the docs; with names of defects it plays all areas on
+these and only prints what fails.
 """
 
 import json
@@ -14,6 +15,7 @@ import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 
+from defect_list import write_list
 from page import write_page
 
 from continuity_conformance.checks.registry import COSTLY, disturbs
@@ -22,6 +24,7 @@ from continuity_conformance.core.verdicts import Result, Verdict
 from continuity_conformance.run.session import Run
 from continuity_conformance.suite.defects import Defect, defects, find
 from continuity_conformance.suite.matrix import FILE
+from continuity_conformance.target.resolve import resolve
 from continuity_plugins.reference import reference_profile
 from continuity_spec import Requirement, load_spec
 
@@ -64,7 +67,7 @@ def play(
 ) -> list[Result]:
     """The results of the suite, or of these requirements, on a reference server of its own."""
     played = load_spec().requirements if requirements is None else requirements
-    with Run(None, reference_profile(tuple(extra), options), played, budget) as run:
+    with Run(resolve(None, reference_profile(tuple(extra), options)), played, budget) as run:
         return [run.result(requirement.id) for requirement in played]
 
 
@@ -137,6 +140,7 @@ def main(names: Sequence[str]) -> None:
         found = rows([find(name, defects()) for name in names], everywhere)
         sys.stdout.write(as_json(found))
     else:
+        write_list()
         FILE.write_text(as_json(rows(list(defects().values()), at_home)), encoding="utf-8")
         write_page()
 

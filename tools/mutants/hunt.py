@@ -22,6 +22,7 @@ from continuity_conformance.core.errors import ContinuityError
 from continuity_conformance.core.verdicts import Verdict
 from continuity_conformance.run.session import Run
 from continuity_conformance.target.profile import Limits, Profile
+from continuity_conformance.target.resolve import resolve
 from continuity_plugins.reference import reference_profile
 from continuity_spec import Requirement, load_spec
 
@@ -87,7 +88,7 @@ def fate(mutant: Mutant, rounds: Sequence[Round] = WHOLE) -> Fate:
 
 def _play(profile: Profile, requirements: Sequence[Requirement], seconds: float = _ROUND_SECONDS) -> str:
     """Which requirement fails first, or what else went wrong with the target; nothing where all is well."""
-    run = Run(None, profile, requirements, _LITTLE)
+    run = Run(resolve(None, profile), requirements, _LITTLE)
     seen: set[Verdict] = set()
     try:
         run.open()

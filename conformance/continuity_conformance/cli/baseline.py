@@ -6,50 +6,46 @@ import sys
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from continuity_conformance.core.errors import UsageError
-
-if TYPE_CHECKING:
-    from continuity_conformance.results.recorded import RecordedRequirement, Report
+from continuity_conformance.results.read import read
+from continuity_conformance.results.recorded import RecordedRequirement, Report
 
 _DAYS: Final = 90
-_REASON_KEPT: Final = 160
+_REASON_LENGTH: Final = 160
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("results", type=Path, metavar="RESULTS", help="the results.json of a run")
     parser.add_argument(
-        "-o", "--output", type=Path, metavar="FILE", help="write to this file, which is not there yet (default: stdout)"
+        "-o", "--output", type=Path, metavar="FILE", help="write to this file, which must not exist (default: stdout)"
     )
     parser.add_argument(
-        "--reason", metavar="TEXT", help="why they fail (default: what was expected and what was there)"
+        "--reason", metavar="TEXT", help="why they fail (default: what was expected and what was found)"
     )
     parser.add_argument(
         "--until",
-        type=_day,
-        metavar="DAY",
+        type=_date,
+        metavar="DATE",
         help=f"the last day on which they are accepted, as 2027-01-31 (default: {_DAYS} days from now)",
     )
 
 
-def baseline(options: argparse.Namespace) -> int:
-    # Imported here because it brings the schemas along, which most commands do not need.
-    from continuity_conformance.results.read import read  # noqa: PLC0415
-
+def run(options: argparse.Namespace) -> int:
     until = options.until or datetime.now(UTC).date() + timedelta(days=_DAYS)
     text = "".join(f"{line}\n" for line in lines(read(options.results), until, options.reason))
     if options.output is None:
         sys.stdout.write(text)
-        return 0
-    _write(options.output, text)
+    else:
+        _write(options.output, text)
     return 0
 
 
-def lines(report: "Report", until: date, reason: str | None) -> Iterator[str]:
-    """Every failure that counts. What the run's own baseline accepted keeps its words and its day."""
-    yield f"# Failures of {' '.join(report.target.name.split())} that are known, {report.started[:10]}, release {report.release}."
-    yield "# Give each its true reason and an issue. What passes again, or is past its day, fails the gate."
+def lines(report: Report, until: date, reason: str | None) -> Iterator[str]:
+    """Every failure that counts. Entries that the run's own baseline accepted keep their reason and date."""
+    yield f"# Known failures of {' '.join(report.target.name.split())}, {report.started[:10]}, release {report.release}."
+    yield "# Give each its true reason and an issue. An entry that passes again, or is past its date, fails the gate."
     rows = [row for row in report.rows if row in report.failed or row in report.accepted]
     if not rows:
         yield "[]"
@@ -57,7 +53,7 @@ def lines(report: "Report", until: date, reason: str | None) -> Iterator[str]:
         yield from _entry(row, until, reason)
 
 
-def _entry(row: "RecordedRequirement", until: date, reason: str | None) -> Iterator[str]:
+def _entry(row: RecordedRequirement, until: date, reason: str | None) -> Iterator[str]:
     known = row.known
     yield f"- id: {row.result.id}"
     yield f"  reason: {_quoted(known.reason if known else reason or row.result.reason)}"
@@ -67,9 +63,9 @@ def _entry(row: "RecordedRequirement", until: date, reason: str | None) -> Itera
 
 
 def _quoted(text: str) -> str:
-    """A JSON string is a YAML string, whatever is in it."""
+    """A JSON string, which is a YAML string whatever it contains."""
     line = " ".join(text.split())
-    return json.dumps(line if len(line) <= _REASON_KEPT else f"{line[:_REASON_KEPT]}…", ensure_ascii=False)
+    return json.dumps(line if len(line) <= _REASON_LENGTH else f"{line[:_REASON_LENGTH]}…", ensure_ascii=False)
 
 
 def _write(path: Path, text: str) -> None:
@@ -78,15 +74,15 @@ def _write(path: Path, text: str) -> None:
             file.write(text)
     except FileExistsError:
         raise UsageError(
-            "this file is there already, and what people wrote in it would be lost.",
+            "this file exists already, and writing would destroy what people wrote in it.",
             where=str(path),
             do="Name another, or leave out --output and compare.",
         ) from None
-    except OSError as trouble:
-        raise UsageError(f"it cannot be written ({trouble.strerror}).", where=str(path), do="Name another.") from None
+    except OSError as error:
+        raise UsageError(f"it cannot be written ({error.strerror}).", where=str(path), do="Name another.") from None
 
 
-def _day(text: str) -> date:
+def _date(text: str) -> date:
     try:
         return date.fromisoformat(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""`continuity defects`: what the bundled server can be broken by, and what the suite makes of it."""
+"""`continuity defects`: the defects that the bundled server can be started with, and what fails on each."""
 
 import argparse
 from collections.abc import Iterable, Mapping
@@ -17,28 +17,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = """\
 A defect is the bundled server with one rule broken. It proves that a check can
 fail: each requirement names the defects made to break it, and the kill matrix
-says which requirements fail on which defect, at which step and expectation.
-On each defect the areas that it was made for were played, and of the costly
-requirements those made for it; an empty cell elsewhere was not played.
+lists which requirements fail on which defect, at which step and expectation.
+On each defect only the areas that it was made for were played, and of the costly
+requirements only those that it was made for; other cells are empty.
 
-  continuity defects                       all of them, in a sentence each
+  continuity defects                       all of them, in one sentence each
   continuity defects history-doubles       one: how to start it, what fails on it
-  continuity defects --matrix              the kill matrix, a block a defect
+  continuity defects --matrix              the kill matrix, one block for each defect
   continuity defects --matrix --by requirement
                                            what each requirement catches
   continuity serve --defect history-doubles
 """
     parser.add_argument("names", nargs="*", metavar="NAME", help="a defect (default: all)")
-    parser.add_argument("--matrix", action="store_true", help="what fails on each defect, and where it shows first")
+    parser.add_argument("--matrix", action="store_true", help="what fails on each defect, and where first")
     parser.add_argument(
         "--by", choices=("defect", "requirement"), default="defect", help="how to sort the matrix (default: defect)"
     )
-    parser.add_argument(
-        "--json", action="store_true", help="the same as JSON; with --matrix the measured data as they are"
-    )
+    parser.add_argument("--json", action="store_true", help="the same as JSON; with --matrix the measured data")
 
 
-def command(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     known = defects()
     wanted = {name: find(name, known) for name in options.names} or known
     if options.matrix:

@@ -1,4 +1,4 @@
-"""`continuity doctor`: what a server at an address is, what a run could decide about it, and a profile to start from."""
+"""`continuity doctor`: examines the server at an address, lists what a run could decide about it, and writes a first profile."""
 
 import argparse
 import asyncio
@@ -7,129 +7,121 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Final
 
-from continuity_conformance.cli.target import add_profile
+from continuity_conformance.cli.options import add_options
 from continuity_conformance.core.errors import UsageError
-from continuity_conformance.terminal.output import complain, say, say_json
+from continuity_conformance.doctor import profile_writer, render
+from continuity_conformance.doctor.dry_run import plan
+from continuity_conformance.doctor.profile_writer import AccessOptions
+from continuity_conformance.doctor.state import SurveyState
+from continuity_conformance.doctor.survey import dry_run, survey
+from continuity_conformance.http.auth import KeyField
+from continuity_conformance.http.messages import Request
+from continuity_conformance.results.redaction import Redactor, names_a_secret, redactor_of
+from continuity_conformance.suite.release import newest
+from continuity_conformance.target.profile import Profile
+from continuity_conformance.target.resolve import resolve
+from continuity_conformance.terminal.output import say, say_json, warn
 
-if TYPE_CHECKING:
-    from continuity_conformance.doctor.profile_writer import AccessOptions
-    from continuity_conformance.doctor.state import SurveyState
-    from continuity_conformance.http.messages import Request
-    from continuity_conformance.results.redaction import Redactor
-    from continuity_conformance.target.profile import Profile
-
-_UNSENT = """\
-Nothing was sent. At most these {} requests would be: most servers get fewer,
-and a turn that is refused because its session is busy (409) is sent again."""
-_MOVED = """\
-Where another address has such a server and this one has none, the rest goes
+_NOTHING_SENT: Final = """\
+Nothing was sent. At most these {} requests would be sent; most servers get
+fewer. A turn that is refused because its session is busy (409) is repeated."""
+_OTHER_ADDRESS: Final = """\
+If there is no such server at this address but at a nearby one, the rest goes
 there."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = """\
-About twenty requests, of which some ten are short turns. Our ids begin with
-continuity-, our User-Agent is session-continuity-conformance; what was made is
-deleted again where the server lets us, and named where not.
+Sends about twenty requests, of which ten are short turns. Its ids begin with
+continuity-, its User-Agent is session-continuity-conformance. It deletes what it
+made if the server allows that, and lists it otherwise.
 
   continuity doctor http://127.0.0.1:8080
   continuity doctor https://host/gateway/v1 --key-env MY_KEY --write my.yaml
   continuity doctor URL --auth 'X-Api-Key: {key}' --key-env MY_KEY --dry-run
 
 exit codes:
-  0 looked at to the end   1 no turn succeeds   2 usage, or the key is refused
+  0 examined to the end    1 no turn succeeds   2 usage, or the key is refused
   3 no such server there   4 kit error
 """
-    parser.add_argument(
-        "url", metavar="URL", help="the base address of a server that is running; /v1 may stand at its end"
-    )
-    add_profile(parser)
-    parser.add_argument("--write", type=Path, metavar="FILE", help="write a profile to start from to this new file")
+    parser.add_argument("url", metavar="URL", help="the base address of a running server, with or without /v1")
+    add_options(parser, "profile")
+    parser.add_argument("--write", type=Path, metavar="FILE", help="write a first profile to this new file")
     parser.add_argument("--json", action="store_true", help="the findings as JSON")
-    parser.add_argument("--dry-run", action="store_true", help="print the requests, and send nothing")
-    given = parser.add_argument_group("how to get in (secrets by the name of their environment variable)")
+    parser.add_argument("--dry-run", action="store_true", help="print the requests without sending them")
+    given = parser.add_argument_group("access (secrets are given by the name of their environment variable)")
     given.add_argument("--key-env", metavar="NAME", help="the variable with the key")
-    given.add_argument("--second-key-env", metavar="NAME", help="the variable with the key of somebody else")
+    given.add_argument("--second-key-env", metavar="NAME", help="the variable with the key of a second user")
     given.add_argument(
-        "--auth", metavar="'NAME: {key}'", help="the field of the key (default: 'Authorization: Bearer {key}')"
+        "--auth", metavar="'NAME: {key}'", help="the header with the key (default: 'Authorization: Bearer {key}')"
     )
     given.add_argument(
-        "--header", action="append", default=[], metavar="'NAME: $VALUE'", help="on every request; may be given again"
+        "--header",
+        action="append",
+        default=[],
+        metavar="'NAME: $VALUE'",
+        help="a header of every request; may be repeated",
     )
     given.add_argument("--ca", metavar="FILE", help="certificates to trust (PEM), for TLS with a private CA")
-    more = parser.add_argument_group("what it cannot know")
+    more = parser.add_argument_group("what it cannot find out")
     more.add_argument("--model", metavar="NAME", help="the model to ask for (default: the first that the server lists)")
-    more.add_argument("--probe", metavar="URL", help="the probe model that the server was given (continuity model)")
+    more.add_argument("--probe", metavar="URL", help="the probe model that the server uses (continuity model)")
     more.add_argument("--seconds", type=float, metavar="S", help="how long a turn may take (default: 20)")
 
 
-def doctor(options: argparse.Namespace) -> int:
-    # Imported here because they bring the whole kit along.
-    from continuity_conformance.doctor import render as sheet  # noqa: PLC0415
-    from continuity_conformance.doctor.survey import dry_run, survey  # noqa: PLC0415
-    from continuity_conformance.results.redaction import redactor_of  # noqa: PLC0415
-    from continuity_conformance.suite.release import newest  # noqa: PLC0415
-    from continuity_conformance.target.resolve import resolve  # noqa: PLC0415
-
-    _must_be_possible(options)
+def run(options: argparse.Namespace) -> int:
+    _check_options(options)
     if "://" not in options.url:
-        raise UsageError("this is no address.", where=options.url, do="Give it as http://host:port")
-    profile, url = resolve(options.url, options.profile)
-    profile, given = _given(profile, options)
+        raise UsageError("this is not an address.", where=options.url, do="Write it as http://host:port")
+    target = resolve(options.url, options.profile)
+    profile, given = _given(target.profile, options)
     release = newest()
-    complain(release.packs.broken)
+    warn(release.packs.broken)
     if options.dry_run:
-        visits = asyncio.run(dry_run(url, profile, release.requirements))
-        return _rehearsed(visits, profile, given, redactor_of(profile, options.url))
-    state = asyncio.run(survey(url, profile, release.requirements))
+        visits = asyncio.run(dry_run(target.url, profile, release.requirements))
+        return _print_plan(visits, profile, given, redactor_of(profile, options.url))
+    state = asyncio.run(survey(target.url, profile, release.requirements))
     redactor = redactor_of(state.profile, options.url)
     if options.json:
-        say_json(_redacted(sheet.as_json(state.findings), redactor))
+        say_json(_redacted(render.as_json(state.findings), redactor))
     elif state.findings.sentences:
-        say("\n".join(redactor.text(line) for line in sheet.lines(state.findings)))
-    return _ended(state, given, options, redactor)
+        say("\n".join(redactor.text(line) for line in render.lines(state.findings)))
+    return _finish(state, given, options, redactor)
 
 
-def _must_be_possible(options: argparse.Namespace) -> None:
+def _check_options(options: argparse.Namespace) -> None:
     if options.write is not None and (options.profile is not None or options.dry_run):
-        what = "a profile is there already" if options.profile is not None else "a dry run finds out nothing"
-        raise UsageError(f"{what}, so none can be written.", where="--write", do="Leave one of the two out.")
+        what = "there is a profile already" if options.profile is not None else "a dry run finds out nothing"
+        raise UsageError(f"{what}, so none can be written.", where="--write", do="Leave out one of the two options.")
     if options.write is not None and options.write.exists():
         raise UsageError(
-            "this file is there already, and what people wrote in it would be lost.",
+            "this file exists already, and writing would destroy what people wrote in it.",
             where=str(options.write),
             do="Name another.",
         )
 
 
-def _ended(state: "SurveyState", given: "AccessOptions", options: argparse.Namespace, redactor: "Redactor") -> int:
-    from continuity_conformance.doctor import profile_writer as starter  # noqa: PLC0415
-
+def _finish(state: SurveyState, given: AccessOptions, options: argparse.Namespace, redactor: Redactor) -> int:
     findings = state.findings
     if findings.error is not None:
         raise redactor.error(findings.error)
     if options.write is not None:
-        starter.write(options.write, starter.text(findings, state.profile, given, options.write))
+        profile_writer.write(options.write, profile_writer.text(findings, state.profile, given, options.write))
         sys.stderr.write(f"continuity: wrote {options.write}\n")
     return 0
 
 
-def _rehearsed(
-    visits: "Sequence[Sequence[Request]]", profile: "Profile", given: "AccessOptions", redactor: "Redactor"
-) -> int:
-    from continuity_conformance.doctor import render as sheet  # noqa: PLC0415
-    from continuity_conformance.doctor.dry_run import plan  # noqa: PLC0415
-
+def _print_plan(visits: Sequence[Sequence[Request]], profile: Profile, given: AccessOptions, redactor: Redactor) -> int:
     known = {profile.principals[who]: name for who, name in given.principals.items()}
     known |= {profile.headers[field]: name for field, name in given.headers.items() if name.startswith("$")}
-    for line in sheet.plan_lines(plan(visits)):
+    for line in render.plan_lines(plan(visits)):
         say(redactor.text(_by_name(line, known)))
-    say(f"\n{_UNSENT.format(max(map(len, visits)))}")
+    say(f"\n{_NOTHING_SENT.format(max(map(len, visits)))}")
     if not profile.secrets:
-        say(_MOVED)
+        say(_OTHER_ADDRESS)
     return 0
 
 
@@ -139,7 +131,7 @@ def _by_name(line: str, known: Mapping[str, str]) -> str:
     return line
 
 
-def _redacted(value: object, redactor: "Redactor") -> object:
+def _redacted(value: object, redactor: Redactor) -> object:
     if isinstance(value, str):
         return redactor.text(value)
     if isinstance(value, Mapping):
@@ -147,11 +139,8 @@ def _redacted(value: object, redactor: "Redactor") -> object:
     return [_redacted(item, redactor) for item in value] if isinstance(value, list) else value
 
 
-def _given(profile: "Profile", options: argparse.Namespace) -> "tuple[Profile, AccessOptions]":
-    """The profile with what the command line says, and the same as the user wrote it."""
-    from continuity_conformance.doctor.profile_writer import AccessOptions  # noqa: PLC0415
-    from continuity_conformance.http.auth import KeyField  # noqa: PLC0415
-
+def _given(profile: Profile, options: argparse.Namespace) -> tuple[Profile, AccessOptions]:
+    """The profile completed from the command line, and the access data as the user wrote them."""
     named = {"alice": options.key_env, "bob": options.second_key_env}
     principals = {who: f"${name.lstrip('$')}" for who, name in named.items() if name}
     headers = dict(_header(line) for line in options.header)
@@ -177,19 +166,17 @@ def _given(profile: "Profile", options: argparse.Namespace) -> "tuple[Profile, A
 def _auth(line: str) -> str:
     name, colon, value = line.partition(":")
     if not colon or not name.strip() or "{key}" not in value:
-        raise UsageError("this says not where the key stands.", where=f"--auth {line}", do="Write 'X-Api-Key: {key}'.")
+        raise UsageError("missing `{key}` placeholder.", where=f"--auth {line}", do="Write 'X-Api-Key: {key}'.")
     return line
 
 
 def _header(line: str) -> tuple[str, str]:
-    from continuity_conformance.results.redaction import names_a_secret  # noqa: PLC0415
-
     name, colon, value = (part.strip() for part in line.partition(":"))
     if not colon or not name or not value:
-        raise UsageError("this is no header field.", where="--header", do="Write 'X-Tenant: $TENANT'.")
+        raise UsageError("this is not a header.", where="--header", do="Write 'X-Tenant: $TENANT'.")
     if names_a_secret(name) and not value.startswith("$"):
         raise UsageError(
-            f"the value of {name} may be a secret, which is given by the name of its environment variable.",
+            f"the value of {name} may be a secret, and secrets are given by the name of their environment variable.",
             where="--header",
             do=f"Write '{name}: $NAME'.",
         )
@@ -197,7 +184,7 @@ def _header(line: str) -> tuple[str, str]:
 
 
 def _value(text: str) -> str:
-    """`$NAME` is the value of that variable; anything else stands for itself."""
+    """The value of the environment variable for `$NAME`; other text as it is."""
     if not text.startswith("$"):
         return text
     if not os.environ.get(text[1:]):

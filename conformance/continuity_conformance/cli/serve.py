@@ -1,37 +1,21 @@
-"""`continuity serve` and `continuity model`: the bundled server and the probe model.
+"""`continuity serve`: the bundled server.
 
-The server is another program to the kit: it is started, never imported.
+To the kit the server is another program: it is started, never imported.
 """
 
 import argparse
 import os
 import sys
-from collections.abc import Sequence
-from typing import NoReturn
+from typing import Final, NoReturn
 
-from continuity_conformance.suite.defects import SERVER
+_SERVER: Final = (sys.executable, "-m", "continuity_server")
 
 
-def serve(arguments: Sequence[str]) -> NoReturn:
-    """Become the server, so that signals and exit codes are its own."""
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """None: the server reads its own arguments."""
+
+
+def run(options: argparse.Namespace) -> NoReturn:
+    """Replace this process by the server, so that signals and exit codes are the server's."""
     sys.stdout.flush()
-    os.execv(sys.executable, [*SERVER, *arguments])  # noqa: S606 # no shell, and the interpreter that runs already
-
-
-def serve_without_arguments(_: argparse.Namespace) -> NoReturn:
-    serve([])
-
-
-def no_arguments(_: argparse.ArgumentParser) -> None:
-    """Take none: the server reads its own."""
-
-
-def model_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--port", type=int, default=0, metavar="N", help="default: any free port")
-
-
-def model(options: argparse.Namespace) -> int:
-    from continuity_conformance.probe import server as probe  # noqa: PLC0415
-
-    probe.serve(options.port)
-    return 0
+    os.execv(sys.executable, [*_SERVER, *options.arguments])  # noqa: S606 # no shell, and the interpreter that runs already

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Final
 
 from continuity_conformance.suite.defects import defects
-from continuity_conformance.suite.packs import Packs, installed, whole_spec
-from continuity_conformance.terminal.output import complain, say, say_json, width
+from continuity_conformance.suite.packs import Packs, installed, known_checks, whole_spec
+from continuity_conformance.terminal.output import say, say_json, warn, width
 from continuity_spec import Requirement, load_spec
 from continuity_spec.lint import lint_files
 from continuity_spec.load.loader import BUNDLED
@@ -17,32 +17,32 @@ from continuity_spec.render.table import as_rows, as_table
 
 _NARROW: Final = 60
 _WIDE: Final = 100
-"""Wider pictures only have longer arrows."""
+"""Wider diagrams only have longer arrows."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(metavar="ACTION", required=True)
-    listing = actions.add_parser("list", help="every requirement of the spec in one line")
+    listing = actions.add_parser("list", help="every requirement of the spec, one line each")
     listing.add_argument("--json", action="store_true", help="as JSON, with all fields")
     listing.set_defaults(action=_list)
     show = actions.add_parser("show", help="what a requirement demands, why, and how it is checked")
     show.add_argument("ids", nargs="+", metavar="ID")
     which = show.add_mutually_exclusive_group()
-    which.add_argument("--all", action="store_true", help="draw every scenario, and not only the first")
+    which.add_argument("--all", action="store_true", help="draw every scenario instead of only the first")
     which.add_argument("--scenario", metavar="NAME", help="draw this scenario instead of the first")
     show.set_defaults(action=_show)
     lint = actions.add_parser("lint", help="check requirement files: form, words, names, English")
-    lint.add_argument("files", nargs="*", type=Path, metavar="FILE", help="default: the spec's own, and those of packs")
+    lint.add_argument("files", nargs="*", type=Path, metavar="FILE", help="default: those of the spec and of the packs")
     lint.set_defaults(action=_lint)
 
 
-def spec(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     code: int = options.action(options)
     return code
 
 
 def _list(options: argparse.Namespace) -> int:
-    complain(installed().broken)
+    warn(installed().broken)
     whole = whole_spec()
     if options.json:
         say_json(as_rows(whole))
@@ -52,7 +52,7 @@ def _list(options: argparse.Namespace) -> int:
 
 
 def _show(options: argparse.Namespace) -> int:
-    complain(installed().broken)
+    warn(installed().broken)
     whole = whole_spec()
     wanted = [whole.requirement(identity.upper()) for identity in options.ids]
     drawn = [
@@ -62,31 +62,28 @@ def _show(options: argparse.Namespace) -> int:
         min(max(width(), _NARROW), _WIDE),
         line_style_for(sys.stdout.encoding),
         {defect.name: defect.cited for defect in defects().values()},
-        _checks(wanted),
+        _descriptions(wanted),
     )
     say("\n\n".join(screen.render(*each) for each in drawn))
     return 0
 
 
-def _checks(wanted: list[Requirement]) -> dict[str, str]:
-    """What the Python checks of these requirements say of themselves."""
+def _descriptions(wanted: list[Requirement]) -> dict[str, str]:
+    """The docstrings of the Python checks, if any of these requirements has one."""
     if all(requirement.check is None for requirement in wanted):
         return {}
-    from continuity_conformance.checks.registry import CHECKS  # noqa: PLC0415 - the other entries need no HTTP
-
-    return {name: (check.__doc__ or "").partition(": ")[2] for name, check in CHECKS.items()}
+    return {name: (check.__doc__ or "").partition(": ")[2] for name, check in known_checks().items()}
 
 
 def _lint(options: argparse.Namespace) -> int:
-    from continuity_conformance.checks.registry import CHECKS  # noqa: PLC0415 - the other actions need no HTTP
-
+    checks = known_checks()
     bundled = () if options.files else load_spec().requirements
     packs = Packs() if options.files else installed()
     problems = lint_files(options.files or [*sorted((BUNDLED / "requirements").glob("*.yaml")), *packs.files])
     problems += [
-        f'{entry.place}: there is no check "{entry.check}". Known checks: {", ".join(sorted(CHECKS))}'
+        f'{entry.place}: there is no check "{entry.check}". Known checks: {", ".join(sorted(checks))}'
         for entry in bundled
-        if entry.check is not None and entry.check not in CHECKS
+        if entry.check is not None and entry.check not in checks
     ]
     problems += [str(error) for error in packs.broken]
     say("\n".join(problems) or "nothing to report")

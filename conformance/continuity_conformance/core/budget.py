@@ -2,12 +2,11 @@
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
 
 from continuity_conformance.core.cache import user_cache
+from continuity_conformance.core.option_table import DEFAULT_EXAMPLES, DEFAULT_SEED
 
-DEFAULT_EXAMPLES: Final = 12
-DEFAULT_SEED: Final = 1
+__all__ = ["DEFAULT_EXAMPLES", "DEFAULT_SEED", "Budget", "default_folder"]
 
 
 def default_folder() -> Path:

@@ -1,10 +1,11 @@
-"""What one run was asked to do. The same for both commands."""
+"""What one run is asked to do, whichever command starts it."""
 
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, Self
 
 from continuity_conformance.core.budget import Budget
 from continuity_conformance.core.cache import user_cache
@@ -12,8 +13,8 @@ from continuity_spec import Level
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
-    """`words` and `areas` name requirements; none of them means the whole release. `report` is a folder; None means that nothing is written."""
+class RunOptions:
+    """`words` and `areas` name requirements; without any the whole release is meant. `report` is a folder; with None nothing is written."""
 
     target: str
     profile: Path | None = None
@@ -26,12 +27,33 @@ class Settings:
     accept_untested: bool = False
     budget: Budget = field(default_factory=Budget)
 
+    @classmethod
+    def read(cls, values: Mapping[str, Any], words: Sequence[str] = ()) -> Self:
+        """Make them from the values of the option table (`option_table.values`)."""
+        return cls(
+            target=values["target"],
+            profile=values["profile"],
+            fail_on=Level(values["fail_on"]),
+            report=values["report"],
+            words=tuple(words),
+            areas=_areas(values["area"]),
+            release=values["release"],
+            baseline=values["baseline"],
+            accept_untested=values["accept_untested"],
+            budget=Budget(values["examples"], values["seed"]),
+        )
+
     def gates(self, level: Level) -> bool:
         """Whether a failure at this level fails the run."""
         return level.binding or self.fail_on is not Level.MUST
 
 
+def _areas(given: Sequence[str]) -> tuple[str, ...]:
+    """`--area SLUG --area echo` and `--area slug,echo` are the same."""
+    return tuple(area.strip().upper() for each in given for area in each.split(",") if area.strip())
+
+
 def cache_folder(folder: Path, target: str, environ: Mapping[str, str] = os.environ) -> Path:
-    """Where `--lf` remembers. In the user's cache and not in the folder, and for each target of its own."""
+    """Where pytest's `--lf` keeps its data: in the user's cache, a folder for each pair of working folder and target."""
     key = hashlib.sha256(f"{folder}\n{target}".encode()).hexdigest()[:16]
     return user_cache(environ) / "pytest" / key

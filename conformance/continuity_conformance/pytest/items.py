@@ -1,7 +1,7 @@
 """The suite as pytest nodes: a file for each area, an item for each requirement.
 
-Node ids are `derive.yaml::DERIVE-01` wherever the package is installed. An item waits for its result in `setup` and speaks in `runtest`; how
-results come about is not known here.
+Node ids are `derive.yaml::DERIVE-01` wherever the package is installed. An item waits for its result in `setup` and reports it in `runtest`. It does not
+know how results are decided.
 """
 
 import textwrap
@@ -25,8 +25,8 @@ _NAMED: Final = 5
 Decide = Callable[[Requirement], Result]
 
 
-class NotPassed(Exception):  # noqa: N818 # a verdict about the target, and no error of the kit
-    """Carries the result of a requirement that failed, or that could not be decided for an error."""
+class NotPassed(Exception):  # noqa: N818 # a verdict about the target, not an error of the kit
+    """Carries the result of a requirement that failed, or that could not be decided because of an error."""
 
     def __init__(self, result: Result) -> None:
         super().__init__(headline(result))
@@ -34,7 +34,7 @@ class NotPassed(Exception):  # noqa: N818 # a verdict about the target, and no e
 
 
 class ResultText(TerminalRepr):
-    """The text of a result. `reprcrash` is what the short summary, --tb=line and junit show of it."""
+    """The text of a result. The short summary, --tb=line and junit show its `reprcrash`."""
 
     def __init__(self, result: Result, place: str, line: int) -> None:
         self.text = _text(result)
@@ -46,7 +46,7 @@ class ResultText(TerminalRepr):
 
 
 def _text(result: Result) -> str:
-    """One failure in full, and the names of some others: fifty examples that fail alike have one cause."""
+    """One failure in full, and the names of some others: fifty examples that fail in the same way have one cause."""
     failed = [each for each in result.evidence if each.failure]
     if not failed:
         return result.failure or f"{result.id} ({result.level}) {result.verdict.spoken}: {result.reason}"
@@ -59,7 +59,7 @@ def _text(result: Result) -> str:
 
 
 class Suite(pytest.Directory):
-    """The installed suite. Its files are the spec's, not those of its folder."""
+    """The installed suite. It collects the files of the spec, not those of its folder."""
 
     def __init__(self, requirements: Sequence[Requirement], decide: Decide, **kw: Any) -> None:  # pytest's
         super().__init__(**kw)
@@ -89,7 +89,7 @@ class RequirementFile(pytest.File):
 
 
 class RequirementItem(pytest.Item):
-    """One requirement. `result` is there once `setup` is over."""
+    """One requirement. `setup` sets `result`."""
 
     def __init__(self, requirement: Requirement, decide: Decide, **kw: Any) -> None:  # pytest's
         super().__init__(**kw)
@@ -102,17 +102,17 @@ class RequirementItem(pytest.Item):
             ("area", requirement.area),
         ]
         if self.config.pluginmanager.hasplugin("timeout"):
-            # pytest-timeout would count the waiting for other scenarios; the kit has its own limit for each turn.
+            # pytest-timeout would count the time of waiting for other scenarios; the kit limits each turn itself.
             self.add_marker(pytest.mark.timeout(0))
 
     @property
     def place(self) -> tuple[str, int]:
-        """Where the requirement is written, short enough for a terminal."""
+        """The file and line of the requirement, short enough for a terminal."""
         return file_of(self.requirement), self.requirement.place.line
 
     @property
     def place_in_run(self) -> int:
-        """When it is decided: calm scenarios, then disturbing ones, then what holds on every answer of the run, then what rests on results."""
+        """The order of decisions: calm scenarios, disturbing ones, what is judged on every answer of the run, what is concluded from results."""
         if self.requirement.check in CONCLUDING:
             return 3
         if self.requirement.always is not None:

@@ -1,6 +1,6 @@
 """Starts the suite's session: the one way into it, for both commands.
 
-First the quick questions (can the profile be read, does anything answer?), then pytest. What can be known in a second is said in one line.
+First the quick questions (can the profile be read, does the address answer?), then pytest. What can be known within a second is reported in one line.
 """
 
 import os
@@ -9,13 +9,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 import pytest
 
-from continuity_conformance.core.budget import DEFAULT_EXAMPLES, DEFAULT_SEED, Budget
 from continuity_conformance.core.errors import ContinuityError, UsageError
-from continuity_conformance.core.run_options import Settings, cache_folder
-from continuity_conformance.pytest.plugin import SUITE, Request
+from continuity_conformance.core.run_options import RunOptions, cache_folder
+from continuity_conformance.pytest.options import SUITE, SuiteRequest
 from continuity_conformance.pytest.session import SuiteSession
 from continuity_conformance.report import files
 from continuity_conformance.results import write as results
@@ -26,148 +26,140 @@ from continuity_conformance.run.session import reach
 from continuity_conformance.run.signals import Stopped, stoppable
 from continuity_conformance.suite.release import newest, released
 from continuity_conformance.suite.select import in_areas, select
+from continuity_conformance.target.resolve import ResolvedTarget, resolve
 from continuity_conformance.terminal import github
-from continuity_conformance.terminal.progress import Progress
-from continuity_spec import Level, SpecError
+from continuity_conformance.terminal.progress import ProgressDisplay
+from continuity_spec import SpecError
+
+_OFFLINE: Final = ("collectonly", "markers", "showfixtures", "show_fixtures_per_test", "cacheshow")
+"""Options of pytest that only list something and need no target."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
-    """How a launch ended. `outcome` is None where nothing was run (`--collect-only`, a wrong argument)."""
+class LaunchResult:
+    """How a launch ended. `outcome` is None if nothing was run (`--collect-only`, a wrong argument)."""
 
     exit_code: int
     outcome: Outcome | None
     interrupted: bool = False
     error: ContinuityError | None = None
-    """Why nothing, or nothing more, could be said about the target. It was told on stderr."""
+    """Why nothing, or nothing more, could be decided about the target. It is already on stderr."""
     report: Path | None = None
 
 
-def launch_from_pytest(request: Request, config: pytest.Config) -> int:
-    """`pytest --target …`: the user's own arguments, in the folder that they were given in."""
-    settings = Settings(
-        target=request.target,
-        profile=Path(request.profile) if request.profile else None,
-        fail_on=Level(request.fail_on),
-        report=Path(request.report) if request.report else None,
-        words=request.words,
-        areas=as_areas(request.areas),
-        release=request.release,
-        baseline=Path(request.baseline) if request.baseline else None,
-        accept_untested=request.accept_untested,
-        budget=_budget(request),
-    )
+def launch_from_pytest(request: SuiteRequest, config: pytest.Config) -> int:
+    """`pytest --target …`: the user's own arguments, in the user's folder."""
     # xdist would only multiply the load on the target: scenarios already run side by side.
     workers = ["-n0"] if config.pluginmanager.hasplugin("xdist") else []
-    only_looks = any(getattr(config.option, name, None) for name in _LOOKS)
-    return launch(settings, _before_end_of_options(request.own, workers), looks=only_looks).exit_code
-
-
-def _budget(request: Request) -> Budget:
-    if request.examples is not None and request.examples < 1:
-        raise pytest.UsageError("--continuity-examples: a number of at least 1")
-    return Budget(
-        DEFAULT_EXAMPLES if request.examples is None else request.examples,
-        DEFAULT_SEED if request.seed is None else request.seed,
-    )
-
-
-_LOOKS = ("collectonly", "markers", "showfixtures", "show_fixtures_per_test", "cacheshow")
-"""Options that look at the suite and need no target."""
+    offline = any(getattr(config.option, name, None) for name in _OFFLINE)
+    run_options = RunOptions.read(request.values, request.words)
+    return launch(run_options, _before_end_of_options(request.arguments, workers), offline=offline).exit_code
 
 
 def _before_end_of_options(own: Sequence[str], last: Sequence[str]) -> list[str]:
-    """Put options last, so that they count; behind `--` they would be none."""
+    """Put options last, so that they win, but before `--`, after which nothing is an option."""
     end = own.index("--") if "--" in own else len(own)
     return [*own[:end], *last, *own[end:]]
 
 
-def as_areas(words: Sequence[str]) -> tuple[str, ...]:
-    """`--area SLUG --area echo` and `--area slug,echo` are the same."""
-    return tuple(area.strip().upper() for word in words for area in word.split(",") if area.strip())
-
-
 def launch(
-    settings: Settings, arguments: Sequence[str], *, looks: bool = False, progress: Progress | None = None
-) -> Ending:
-    """Run the suite. `looks`: nothing is asked of the target."""
+    run_options: RunOptions, arguments: Sequence[str], *, offline: bool = False, progress: ProgressDisplay | None = None
+) -> LaunchResult:
+    """Run the suite. `offline`: the target is not contacted."""
     with stoppable():
         try:
-            return _launched(settings, arguments, looks=looks, progress=progress)
+            return _launch(run_options, arguments, offline=offline, progress=progress)
         except Stopped as stopped:
-            # Before pytest's session began: results.json, if one was asked for, says that nothing was decided.
-            return Ending(stopped.exit_code, None, interrupted=True)
+            # Before pytest's session began: results.json, if there is one, says that nothing was decided.
+            return LaunchResult(stopped.exit_code, None, interrupted=True)
 
 
-def _launched(settings: Settings, arguments: Sequence[str], *, looks: bool, progress: Progress | None) -> Ending:
+def _launch(
+    run_options: RunOptions, arguments: Sequence[str], *, offline: bool, progress: ProgressDisplay | None
+) -> LaunchResult:
     ledger: Ledger | None = None
     try:
-        ledger = Ledger(settings, released(settings.release) if settings.release else newest())
-        selected = _checked(ledger, looks=looks)
+        ledger = Ledger(run_options, released(run_options.release) if run_options.release else newest())
+        selected = _selected(ledger)
+        target = None if offline else _reached(ledger)
     except ContinuityError as error:
         return _refuse(error, ledger)
-    session = SuiteSession(ledger, selected, looks=looks, progress=progress)
+    session = SuiteSession(ledger, selected, target, progress=progress)
     with _without_addopts():
-        code = pytest.main([*_inner_arguments(settings, arguments), *arguments], plugins=[session])
-    return Ending(session.signal_code or int(code), session.outcome, session.interrupted, session.error, session.report)
+        code = pytest.main([*_inner_arguments(run_options, arguments), *arguments], plugins=[session])
+    return LaunchResult(
+        session.signal_code or int(code), session.outcome, session.interrupted, session.error, session.report
+    )
 
 
-def _checked(ledger: Ledger, *, looks: bool) -> frozenset[str]:
-    """Find out what is wrong with the arguments and the target, before anything is run."""
-    settings, requirements = ledger.settings, ledger.release.requirements
-    selected = select(settings.words or [each.id for each in requirements], requirements)
-    selected &= in_areas(settings.areas, requirements)
-    try:
-        if settings.baseline is not None:
-            ledger.baseline = load_baseline(settings.baseline, requirements)
-        if not looks:
-            _prepare(ledger)
-            reach(settings.target, settings.profile)
-    except SpecError as trouble:
-        raise UsageError(f"{trouble.what}.", where=trouble.where, do=trouble.remedy) from trouble
+def _selected(ledger: Ledger) -> frozenset[str]:
+    """The ids that the arguments name. Also reads the baseline, so that a mistake in it is found before the run."""
+    options, requirements = ledger.run_options, ledger.release.requirements
+    selected = select(options.words or [each.id for each in requirements], requirements)
+    selected &= in_areas(options.areas, requirements)
+    if options.baseline is not None:
+        with _as_usage_error():
+            ledger.baseline = load_baseline(options.baseline, requirements)
     return selected
 
 
+def _reached(ledger: Ledger) -> ResolvedTarget:
+    """Resolve the target, once for the whole run, and check that its address answers."""
+    _prepare(ledger)
+    with _as_usage_error():
+        target = resolve(ledger.run_options.target, ledger.run_options.profile)
+    reach(target)
+    return target
+
+
+@contextmanager
+def _as_usage_error() -> Iterator[None]:
+    """A mistake in a file that the user wrote is a usage error."""
+    try:
+        yield
+    except SpecError as error:
+        raise UsageError(f"{error.what}.", where=error.where, do=error.remedy) from error
+
+
 def _prepare(ledger: Ledger) -> None:
-    """From the first moment results.json is this run's: nothing is decided yet, and it says so."""
-    folder = ledger.settings.report
+    """Replace an earlier results.json right away: this run has decided nothing yet, and the file says so."""
+    folder = ledger.run_options.report
     if folder is not None:
         results.prepare(folder)
         files.forget(folder)
         results.write(ledger.so_far(), folder)
 
 
-def _refuse(error: ContinuityError, ledger: Ledger | None) -> Ending:
-    """One line, and a report that says the same: an older one in that folder would be taken for this run's."""
+def _refuse(error: ContinuityError, ledger: Ledger | None) -> LaunchResult:
+    """Report the error in one line, and in the report folder, where an older report would be taken for this run's."""
     if ledger is not None:
-        error = Redactor(tuple(url_secrets(ledger.settings.target))).error(error)
+        error = Redactor(tuple(url_secrets(ledger.run_options.target))).error(error)
     sys.stderr.write(f"continuity: {error}\n")
     if github.is_here():
-        sys.stdout.write(f"{github.complaint(str(error))}\n")
+        sys.stdout.write(f"{github.error_annotation(str(error))}\n")
     if ledger is None:
-        return Ending(error.exit_code, None, error=error)
+        return LaunchResult(error.exit_code, None, error=error)
     outcome = ledger.give_up(error)
-    if outcome.settings.report is not None and outcome.settings.report.is_dir():
-        with suppress(ContinuityError):  # that it cannot be written is what was just said, or matters less
-            files.write(results.write(outcome, outcome.settings.report), outcome.settings.report)
-    return Ending(error.exit_code, outcome, error=error)
+    folder = outcome.run_options.report
+    if folder is not None and folder.is_dir():
+        with suppress(ContinuityError):  # if it cannot be written, that is the error just shown, or matters less
+            files.write(results.write(outcome, folder), folder)
+    return LaunchResult(error.exit_code, outcome, error=error)
 
 
-def _inner_arguments(settings: Settings, arguments: Sequence[str]) -> list[str]:
+def _inner_arguments(run_options: RunOptions, arguments: Sequence[str]) -> list[str]:
     here = Path.cwd()
     given = ["-c", str(SUITE / "pytest.ini"), f"--rootdir={here}", f"--confcutdir={SUITE}"]
-    given += [
-        "-p",
-        "no:unraisableexception",
-    ]  # it collects garbage five times at the end: a second of a run that took three
+    # This plugin collects garbage five times at the end, which takes a second of a run of three.
+    given += ["-p", "no:unraisableexception"]
     if not any("no:cacheprovider" in argument for argument in arguments):
-        given += ["-o", f"cache_dir={cache_folder(here, settings.target)}"]
+        given += ["-o", f"cache_dir={cache_folder(here, run_options.target)}"]
     return given
 
 
 @contextmanager
 def _without_addopts() -> Iterator[None]:
-    """PYTEST_ADDOPTS is already among the arguments, or is none of ours."""
+    """PYTEST_ADDOPTS is already among the arguments of `pytest`, and `continuity check` ignores it."""
     addopts = os.environ.pop("PYTEST_ADDOPTS", None)
     try:
         yield

@@ -1,6 +1,7 @@
 """The suite's session: the pytest plugin of the inner run.
 
-It brings the target's run and pytest's run together: opens the one when the other starts, books each result, and ends both with the verdict.
+It connects the target's run with pytest's run: opens the one when the other starts, reports each result as pytest's items, and ends both with the verdict.
+The run books the results; this module only reads them.
 """
 
 import sys
@@ -10,18 +11,19 @@ from pathlib import Path
 import pytest
 
 from continuity_conformance.core.errors import ContinuityError, KitError
-from continuity_conformance.core.verdicts import Result, Verdict, by_review, undecided
+from continuity_conformance.core.verdicts import Result, Verdict
 from continuity_conformance.pytest.items import RequirementItem, ResultText, Suite
-from continuity_conformance.pytest.plugin import SUITE, SUITE_PLUGIN
+from continuity_conformance.pytest.options import SUITE, SUITE_PLUGIN
 from continuity_conformance.report import files
 from continuity_conformance.results.ledger import Ledger, Outcome
 from continuity_conformance.results.one_line import headline
 from continuity_conformance.results.write import write
-from continuity_conformance.run.heartbeat import Heartbeat, Interim, Listener
+from continuity_conformance.run.heartbeat import Heartbeat, InterimResults, Listener
 from continuity_conformance.run.session import Run
 from continuity_conformance.run.signals import Stopped
+from continuity_conformance.target.resolve import ResolvedTarget
 from continuity_conformance.terminal import github, summary
-from continuity_conformance.terminal.progress import Progress
+from continuity_conformance.terminal.progress import ProgressDisplay
 from continuity_spec import Requirement
 
 _STATUS = {
@@ -33,29 +35,36 @@ _KNOWN = ("known", "k", ("KNOWN", {"yellow": True}))
 
 
 class SuiteSession:
-    """Registered in the inner run only. `outcome` is there when that is over; None where pytest only looked (`--collect-only`)."""
+    """Registered in the inner run only. `outcome` is set at its end; it stays None without a `target` (`--collect-only`)."""
 
     def __init__(
-        self, ledger: Ledger, selected: frozenset[str], *, looks: bool = False, progress: Progress | None = None
+        self,
+        ledger: Ledger,
+        selected: frozenset[str],
+        target: ResolvedTarget | None,
+        *,
+        progress: ProgressDisplay | None = None,
     ) -> None:
-        # pytest registers a plugin object under this name, and the installed plugin asks for it.
+        # pytest registers a plugin object under this name, and the installed plugin looks for it.
         self.__name__ = SUITE_PLUGIN
         self.outcome: Outcome | None = None
         self.interrupted = False
         self.signal_code = 0
         self.error: ContinuityError | None = None
-        self.trouble: ContinuityError | None = None
+        """Why the target could not be judged."""
+        self.closing_error: ContinuityError | None = None
+        """What failed after the results were decided: stopping a server, writing the report."""
         self.report: Path | None = None
         self._ledger = ledger
         self._selected = selected
-        self._looks = looks
+        self._target = target
         self._progress = progress
         self._run: Run | None = None
         self._heartbeat: Heartbeat | None = None
         self._foreign_failures = 0
         self._fence = github.Fence() if github.is_here() and progress is None else None
 
-    # What is collected
+    # Collection
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_load_initial_conftests(self, early_config: pytest.Config) -> None:
@@ -63,7 +72,7 @@ class SuiteSession:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_configure(self, config: pytest.Config) -> None:
-        """Whatever else stands on the command line names requirements; pytest would take it for files."""
+        """Other arguments name requirements; pytest would take them for files."""
         config.args = [str(SUITE)]
 
     @pytest.hookimpl(tryfirst=True)
@@ -83,57 +92,43 @@ class SuiteSession:
             items[:] = [item for item in items if item not in left_out]
         items.sort(key=lambda item: item.place_in_run if isinstance(item, RequirementItem) else 0)
 
-    # How it runs
+    # The run
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
-        """Open the run, unless collecting failed. True means that there is nothing left to do for pytest."""
-        if self._looks or session.testsfailed:
+        """Open the run, unless collecting failed. True means that nothing is left to do for pytest."""
+        if self._target is None or session.testsfailed:
             return None
         requirements = [item.requirement for item in session.items if isinstance(item, RequirementItem)]
         self._ledger.select(each.id for each in requirements)
-        if not self._opened([each for each in requirements if each.manual is None]):
-            return True
-        if self._fence is not None:
-            _say(session.config, self._fence.begin())
-        self._start_heartbeat(requirements)
-        return None
-
-    def _opened(self, requirements: list[Requirement]) -> bool:
-        if not requirements:
-            return True
-        settings = self._ledger.settings
+        self._run = Run(self._target, requirements, self._ledger.run_options.budget, self._ledger)
         try:
-            self._run = Run(settings.target, settings.profile, requirements, settings.budget)
             self._run.open()
         except ContinuityError as error:
             self.error = error
-            return False
-        self._ledger.target = self._run.facts
-        return True
+            return True
+        if self._fence is not None:
+            _write_line(session.config, self._fence.begin())
+        self._start_heartbeat(requirements)
+        return None
 
     def _start_heartbeat(self, requirements: list[Requirement]) -> None:
-        run, folder = self._run, self._ledger.settings.report
-        if run is None:
-            return
-        listeners: list[Listener] = [Interim(self._ledger, folder)] if folder is not None else []
+        folder = self._ledger.run_options.report
+        listeners: list[Listener] = [InterimResults(self._ledger, folder)] if folder is not None else []
         if self._progress is not None:
             self._progress.start(requirements)
             listeners.append(self._progress)
-        manual = [by_review(each) for each in requirements if each.manual is not None]
-        self._heartbeat = Heartbeat(lambda: [*manual, *run.decided()], listeners)
+        self._heartbeat = Heartbeat(self._ledger, listeners)
         self._heartbeat.start()
 
     def _decide(self, requirement: Requirement) -> Result:
-        if requirement.manual is not None:
-            return by_review(requirement)
         assert self._run is not None
         try:
             return self._run.result(requirement.id)
         except ContinuityError as error:
-            return undecided(requirement, Verdict.ERROR, str(error))
+            return self._run.fail(requirement, str(error))
 
-    # What is reported
+    # Reports
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
@@ -141,24 +136,30 @@ class SuiteSession:
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         report = yield
         if isinstance(item, RequirementItem) and report.when != "teardown":
-            self._book(item, call, report)
+            if item.result is not None:
+                self._describe(report, item, item.result)
+            elif call.excinfo is not None and self._run is not None:
+                self._run.fail(item.requirement, f"the kit failed: {call.excinfo.exconly()}")
         return report
 
-    def _book(self, item: RequirementItem, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
-        if item.result is None:
-            if call.excinfo is not None:
-                self._ledger.add(
-                    undecided(item.requirement, Verdict.ERROR, f"the kit failed: {call.excinfo.exconly()}")
-                )
+    def _describe(self, report: pytest.TestReport, item: RequirementItem, result: Result) -> None:
+        """Turn a report of pytest into the requirement's. An error is reported in the set-up, everything else in the call."""
+        final = report.when == "call" or result.verdict is Verdict.ERROR
+        # The time in which it waited for other scenarios is not the requirement's own.
+        report.duration = result.seconds if final else 0.0
+        if not final:
             return
-        result = item.result
-        spoken = report.when == "call" or result.verdict is Verdict.ERROR
-        # The waiting for other scenarios is not the requirement's own time.
-        report.duration = result.seconds if spoken else 0.0
-        if spoken:
-            self._ledger.add(result)
-            counts = self._ledger.settings.gates(result.level) and self._ledger.accepted(result) is None
-            _tell(report, item, result, counts=counts)
+        if result.verdict is Verdict.ERROR:
+            # pytest asks an item for its text only in the call; in the set-up it would show a traceback of the kit.
+            report.longrepr = ResultText(result, *item.place)
+        elif result.verdict is Verdict.FAIL and not self._counts(result):
+            report.outcome = "skipped"
+            report.wasxfail = headline(result)
+        elif report.skipped:
+            report.longrepr = (*item.place, f"Skipped: {result.reason or result.verdict.spoken}")
+
+    def _counts(self, failed: Result) -> bool:
+        return self._ledger.run_options.gates(failed.level) and self._ledger.accepted(failed) is None
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(
@@ -177,7 +178,7 @@ class SuiteSession:
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         self._foreign_failures += report.failed
 
-    # How it ends
+    # The end
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         self.interrupted = excinfo.errisinstance((KeyboardInterrupt, Stopped))
@@ -185,14 +186,14 @@ class SuiteSession:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
-        if self._looks:
+        if self._target is None:
             return
         try:
             self._close_run()
         finally:
-            self._settle(session, exitstatus)
+            self._conclude(session, exitstatus)
 
-    def _settle(self, session: pytest.Session, exitstatus: int) -> None:
+    def _conclude(self, session: pytest.Session, exitstatus: int) -> None:
         """Judge and write, whatever happened before."""
         if exitstatus == pytest.ExitCode.INTERNAL_ERROR and self.error is None:
             self.error = KitError("pytest ended with an internal error (above).", do="Please report it.")
@@ -207,27 +208,26 @@ class SuiteSession:
             self._heartbeat.stop()
         if self._run is None:
             return
-        for result in self._run.decided():
-            self._ledger.add(result)
         try:
             self._run.close()
         except ContinuityError as error:
-            self.trouble = error
+            self.closing_error = error
 
     def _write_report(self, outcome: Outcome) -> None:
-        if outcome.settings.report is None:
+        folder = outcome.run_options.report
+        if folder is None:
             return
         try:
-            self.report = write(outcome, outcome.settings.report)
-            self.report = files.write(self.report, outcome.settings.report)[0]
+            self.report = write(outcome, folder)
+            self.report = files.write(self.report, folder)[0]
         except ContinuityError as error:
-            self.trouble = error
+            self.closing_error = error
 
     def _exit_code(self, outcome: Outcome) -> int:
         if self._foreign_failures:
             return pytest.ExitCode.TESTS_FAILED
-        trouble = self.error or self.trouble
-        return trouble.exit_code if trouble is not None else int(outcome.gate.exit_code)
+        error = self.error or self.closing_error
+        return error.exit_code if error is not None else int(outcome.gate.exit_code)
 
     @pytest.hookimpl(trylast=True)
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
@@ -236,20 +236,20 @@ class SuiteSession:
         if self.outcome is None or self.error is not None:
             return
         terminalreporter.section(f"session continuity {self.outcome.release}")
-        told = github.lines if github.is_here() else summary.lines
-        for line in told(self.outcome, self.report):
+        lines = github.lines if github.is_here() else summary.lines
+        for line in lines(self.outcome, self.report):
             terminalreporter.line(line)
 
     def pytest_unconfigure(self) -> None:
-        """Say last, in one line each, what went wrong with the kit or the set-up."""
-        for trouble in (self.error, self.trouble):
-            if trouble is not None:
-                sys.stderr.write(f"continuity: {trouble}\n")
-                sys.stdout.write(f"{github.complaint(str(trouble))}\n" if github.is_here() else "")
+        """Report last, in one line each, what went wrong in the kit or the set-up."""
+        for error in (self.error, self.closing_error):
+            if error is not None:
+                sys.stderr.write(f"continuity: {error}\n")
+                sys.stdout.write(f"{github.error_annotation(str(error))}\n" if github.is_here() else "")
 
 
-def _say(config: pytest.Config, line: str) -> None:
-    """On a line of its own, in the middle of what pytest shows."""
+def _write_line(config: pytest.Config, line: str) -> None:
+    """A line of its own in the middle of pytest's output."""
     reporter = config.pluginmanager.getplugin("terminalreporter")
     if reporter is not None:
         reporter.ensure_newline()
@@ -257,17 +257,5 @@ def _say(config: pytest.Config, line: str) -> None:
 
 
 def _requirement_id(report: pytest.TestReport) -> str:
-    """Name the requirement that a report is about; empty for a foreign item."""
+    """The requirement that a report is about; empty for a foreign item."""
     return next((str(value) for name, value in report.user_properties if name == "requirement"), "")
-
-
-def _tell(report: pytest.TestReport, item: RequirementItem, result: Result, *, counts: bool) -> None:
-    """Turn a report into what pytest has no word for."""
-    if result.verdict is Verdict.ERROR:
-        # pytest asks an item how it failed in its call only; in its set-up it would show a traceback of the kit.
-        report.longrepr = ResultText(result, *item.place)
-    elif result.verdict is Verdict.FAIL and not counts:
-        report.outcome = "skipped"
-        report.wasxfail = headline(result)
-    elif report.skipped:
-        report.longrepr = (*item.place, f"Skipped: {result.reason or result.verdict.spoken}")

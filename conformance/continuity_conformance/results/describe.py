@@ -1,13 +1,12 @@
-"""A requirement in words: what a report says about it beside its verdict.
+"""A requirement in words: what a report says about it besides its verdict.
 
-Everything comes from the entry: its question, how it is checked, what a server must build for it, what others got wrong. It goes into results.json, so
-that a report needs nothing else.
+The question to ask, how it is checked, what a server must build for it and what other servers got wrong. All of it goes into results.json, so that a
+report needs no other file.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from continuity_conformance.core.errors import KitError
 from continuity_conformance.suite.defects import defects
 from continuity_spec import Requirement, Scenario, Step
 from continuity_spec.flow_yaml import flow_yaml
@@ -31,7 +30,7 @@ _WORK: Final[Mapping[str, str]] = {
     "valid": "answers that validate against openapi.yaml",
     "agrees": "the same id in header and body",
 }
-"""What an expectation asks a server to build."""
+"""What a server must build for an expectation."""
 _SURVIVES: Final[Mapping[str, str]] = {
     "restart": "state that survives a restart",
     "kill": "state that survives a kill",
@@ -42,7 +41,7 @@ _SURVIVES: Final[Mapping[str, str]] = {
 
 
 def described(requirement: Requirement) -> dict[str, object]:
-    """What results.json says about the entry itself."""
+    """The fields of results.json about the requirement itself."""
     return {
         "why": requirement.why,
         "origin": list(requirement.origin),
@@ -56,14 +55,14 @@ def described(requirement: Requirement) -> dict[str, object]:
 
 
 def question(requirement: Requirement) -> str:
-    """What a reviewer asks."""
+    """The question for a reviewer."""
     if requirement.manual is not None:
         return requirement.manual
     text = requirement.text
     if ". " in text:
         return f"{'Is all of this ruled out?' if requirement.level.forbids else 'Does all of this hold?'} {text}"
     asked = "Is it ruled out that" if requirement.level.forbids else "Does it hold that"
-    # A word in capitals (POST) keeps them.
+    # A first word in capitals (POST) stays as it is.
     return f"{asked} {text if text[1:2].isupper() else text[:1].lower() + text[1:]}".removesuffix(".") + "?"
 
 
@@ -82,23 +81,23 @@ def checked(requirement: Requirement) -> str:
 
 
 def build(requirement: Requirement) -> list[str]:
-    """What a server needs for it: endpoints, then what its steps expect and go through."""
+    """What a server needs for it: endpoints first, then what its steps expect, then what they must survive."""
     steps = [step for scenario in requirement.scenarios for step in scenario.walk()]
     words = {word for step in steps for word in _words(step.expect)}
     words |= _words(requirement.always.expect) if requirement.always is not None else set()
     verbs = {step.verb for step in steps} | set(requirement.always.after if requirement.always is not None else ())
-    found = [_ENDPOINTS[verb] for verb in _ENDPOINTS if verb in verbs]
-    found += [endpoint for step in steps for endpoint in _resource(step)]
-    found += [work for word, work in _WORK.items() if word in words]
-    found += [work for verb, work in _SURVIVES.items() if verb in verbs]
-    # What a Python check is about only its entry's text can say.
-    found = found or [requirement.text]
-    found += [f"only where {option} is {' or '.join(values)}" for option, values in requirement.when.items()]
-    return list(dict.fromkeys(found))
+    parts = [_ENDPOINTS[verb] for verb in _ENDPOINTS if verb in verbs]
+    parts += [endpoint for step in steps for endpoint in _resource(step)]
+    parts += [work for word, work in _WORK.items() if word in words]
+    parts += [work for verb, work in _SURVIVES.items() if verb in verbs]
+    # A Python check has no steps; its requirement's text describes it.
+    parts = parts or [requirement.text]
+    parts += [f"only where {option} is {' or '.join(values)}" for option, values in requirement.when.items()]
+    return list(dict.fromkeys(parts))
 
 
 def _words(expect: object) -> set[str]:
-    """The words of an expectation, those of its branches too."""
+    """The words of an expectation, including its branches."""
     if isinstance(expect, Mapping):
         branches = [value for word, value in expect.items() if str(word).startswith("by ") or word == "either"]
         inner = [group for branch in branches for group in (branch.values() if isinstance(branch, Mapping) else branch)]
@@ -114,12 +113,9 @@ def _resource(step: Step) -> Iterator[str]:
 
 
 def pitfalls(requirement: Requirement) -> list[str]:
-    """How servers got it wrong: the defects that were made for it."""
-    try:
-        texts = {name: defect.text for name, defect in defects().items()}
-    except KitError:
-        texts = {}  # A report is worth more than its wording: a defect's name has to do.
-    return [texts.get(name, name.replace("-", " ")) for name in requirement.refuted_by]
+    """How servers got it wrong: the defects that were made for it. Those of a pack are known by name only."""
+    known = defects()
+    return [known[name].text if name in known else name.replace("-", " ") for name in requirement.refuted_by]
 
 
 def _scenario(scenario: Scenario) -> dict[str, object]:
@@ -134,7 +130,7 @@ def _scenario(scenario: Scenario) -> dict[str, object]:
 
 
 def numbered(steps: Sequence[Step], within: str = "") -> Iterator[tuple[str, Step]]:
-    """Each step under the number that exchanges name it by; the parts of one stand in place of it."""
+    """Each step with the number that exchanges refer to. Parts of a step (2.1, 2.2) replace the step."""
     for position, step in enumerate(steps, 1):
         number = f"{within}{position}"
         if not step.together:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from enum import IntEnum
 
-from continuity_conformance.core.run_options import Settings
+from continuity_conformance.core.run_options import RunOptions
 from continuity_conformance.core.verdicts import Result, Verdict
 from continuity_conformance.results.baseline import Baseline, KnownFailure
 
@@ -57,7 +57,7 @@ class GateInput:
         return len(self.selected) < len(self.results)
 
 
-def judge(run: GateInput, settings: Settings, baseline: Baseline) -> Gate:
+def judge(run: GateInput, run_options: RunOptions, baseline: Baseline) -> Gate:
     """Sort the results and the entries of the baseline, and decide. Entries for requirements that were not selected are ignored."""
     entries = {id_: entry for id_, entry in baseline.entries.items() if id_ in run.selected}
     valid = {id_: entry for id_, entry in entries.items() if not entry.expired(run.today)}
@@ -66,22 +66,22 @@ def judge(run: GateInput, settings: Settings, baseline: Baseline) -> Gate:
     counting = [result for result in failures if result.id not in valid]
     gate = Gate(
         ExitCode.OPEN,
-        failed=tuple(result for result in counting if settings.gates(result.level)),
+        failed=tuple(result for result in counting if run_options.gates(result.level)),
         known=tuple((result, valid[result.id]) for result in failures if result.id in valid),
-        warned=tuple(result for result in counting if not settings.gates(result.level)),
+        warned=tuple(result for result in counting if not run_options.gates(result.level)),
         stale=tuple(entry for id_, entry in entries.items() if id_ in passed),
         expired=tuple(entry for id_, entry in entries.items() if id_ not in valid and id_ not in passed),
-        untested=tuple(each for each in run.results if each.id in run.selected and _untested(each, settings)),
+        untested=tuple(each for each in run.results if each.id in run.selected and _untested(each, run_options)),
     )
-    return replace(gate, exit_code=_code(gate, run, settings), reasons=tuple(_reasons(gate, run, settings)))
+    return replace(gate, exit_code=_code(gate, run, run_options), reasons=tuple(_reasons(gate, run, run_options)))
 
 
-def _untested(result: Result, settings: Settings) -> bool:
+def _untested(result: Result, run_options: RunOptions) -> bool:
     """Whether it counts and has no verdict. A manual requirement never has one: a person answers it."""
-    return result.verdict is Verdict.NOT_TESTED and not result.manual and settings.gates(result.level)
+    return result.verdict is Verdict.NOT_TESTED and not result.manual and run_options.gates(result.level)
 
 
-def _code(gate: Gate, run: GateInput, settings: Settings) -> ExitCode:
+def _code(gate: Gate, run: GateInput, run_options: RunOptions) -> ExitCode:
     """The exit code. `--accept-untested` accepts untested requirements, but neither a stopped run nor a run without a pass."""
     verdicts = {result.verdict for result in run.results}
     if gate.failed or gate.stale or gate.expired:
@@ -91,12 +91,12 @@ def _code(gate: Gate, run: GateInput, settings: Settings) -> ExitCode:
     if not run.finished or Verdict.PASS not in verdicts:
         return ExitCode.INCOMPLETE
     incomplete = bool(gate.untested) or run.partial
-    return ExitCode.INCOMPLETE if incomplete and not settings.accept_untested else ExitCode.OPEN
+    return ExitCode.INCOMPLETE if incomplete and not run_options.accept_untested else ExitCode.OPEN
 
 
-def _reasons(gate: Gate, run: GateInput, settings: Settings) -> Iterable[str]:
+def _reasons(gate: Gate, run: GateInput, run_options: RunOptions) -> Iterable[str]:
     errors = [result for result in run.results if result.verdict is Verdict.ERROR]
-    accepted = "accepted: " if settings.accept_untested else ""
+    accepted = "accepted: " if run_options.accept_untested else ""
     if gate.failed:
         yield f"{_counted(gate.failed, 'failure')} not accepted by a baseline"
     for entry in gate.stale:

@@ -1,6 +1,6 @@
-"""The ledger of a run: what is decided about each requirement of the release, and how the run ended.
+"""The ledger of a run: the result of each requirement of the release, and how the run ended.
 
-It books; it decides nothing about the target. Knows neither pytest nor HTTP.
+It keeps results and decides nothing about the target. It knows neither pytest nor HTTP.
 """
 
 import time
@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime
 from typing import Final
 
 from continuity_conformance.core.errors import ContinuityError, UnreachableError
-from continuity_conformance.core.run_options import Settings
+from continuity_conformance.core.run_options import RunOptions
 from continuity_conformance.core.urls import public_url
 from continuity_conformance.core.verdicts import Result, RunVerdict, Verdict, run_verdict, undecided
 from continuity_conformance.results.baseline import Baseline, KnownFailure
@@ -26,7 +26,7 @@ OPEN: Final = "not decided yet when this was written: the run was going on"
 
 @dataclass(frozen=True, slots=True)
 class TargetFacts:
-    """What a report says about the target. Nothing secret in it."""
+    """What a report says about the target. It contains no secret."""
 
     name: str
     url: str
@@ -40,7 +40,7 @@ class TargetFacts:
 class Outcome:
     """A run as far as it went. `results` has each requirement of the release and the packs once, in their order."""
 
-    settings: Settings
+    run_options: RunOptions
     release: str
     requirements: tuple[Requirement, ...]
     packs: Packs
@@ -58,18 +58,18 @@ class Outcome:
 
     @property
     def today(self) -> date:
-        """The day that entries of the baseline are held against, the same wherever the run is looked at."""
+        """The date that the baseline's dates are compared with: the start of the run, wherever the results are read."""
         return self.started.date()
 
 
 class Ledger:
-    """Results are added as they come; `close` or `give_up` ends it, and `so_far` may be asked at any moment, from any thread."""
+    """The run adds results when they are decided; others read. `close` or `give_up` ends it. `decided` and `so_far` work at any moment, in any thread."""
 
-    def __init__(self, settings: Settings, release: ReleasedSpec, baseline: Baseline | None = None) -> None:
-        self.settings = settings
+    def __init__(self, run_options: RunOptions, release: ReleasedSpec, baseline: Baseline | None = None) -> None:
+        self.run_options = run_options
         self.release = release
         self.baseline = baseline or Baseline()
-        self.target = _unseen(settings.target)
+        self.target = _not_contacted(run_options.target)
         self._started = datetime.now(UTC)
         self._clock = time.monotonic()
         self._selected = frozenset(requirement.id for requirement in release.requirements)
@@ -79,11 +79,15 @@ class Ledger:
         self._selected = frozenset(ids)
 
     def add(self, result: Result) -> None:
-        """Book a result. The first word counts: what was reported on the terminal is what is written."""
+        """Book a result. The first result of a requirement counts: what the terminal shows is what is written."""
         self._results.setdefault(result.id, result)
 
+    def replace(self, result: Result) -> None:
+        """Book a result instead of an earlier one, which the terminal cannot show."""
+        self._results[result.id] = result
+
     def accepted(self, result: Result) -> KnownFailure | None:
-        """Find the entry of the baseline that accepts this failure today."""
+        """The entry of the baseline that accepts this failure today."""
         entry = self.baseline.entries.get(result.id)
         failed = result.verdict is Verdict.FAIL
         return entry if entry and failed and not entry.expired(self._started.date()) else None
@@ -91,16 +95,20 @@ class Ledger:
     def result(self, requirement_id: str) -> Result | None:
         return self._results.get(requirement_id)
 
+    def decided(self) -> list[Result]:
+        """All results so far, in the order in which they were decided."""
+        return list(self._results.copy().values())
+
     def close(self) -> Outcome:
-        """Whatever is still open is not tested; what was not selected was not tested either."""
-        return self._told(STOPPED, finished=self._selected <= self._results.keys())
+        """The outcome at the end. What is not decided, or was not selected, is not tested."""
+        return self._judged(STOPPED, finished=self._selected <= self._results.keys())
 
     def so_far(self) -> Outcome:
-        """Tell what is decided, in case that nobody will be able to tell later."""
-        return self._told(OPEN, finished=False)
+        """Snapshot for crash-safe interim results."""
+        return self._judged(OPEN, finished=False)
 
     def give_up(self, error: ContinuityError) -> Outcome:
-        """There was no target, or no kit to speak of: nothing can be said about what is not decided yet."""
+        """The outcome after an error of the target's address, the set-up or the kit: what is not decided has this error as its result."""
         results = tuple(
             self._results.get(entry.id) or undecided(entry, Verdict.ERROR, str(error))
             for entry in self.release.requirements
@@ -108,23 +116,25 @@ class Ledger:
         verdict = RunVerdict.UNREACHABLE if isinstance(error, UnreachableError) else RunVerdict.ERROR
         return self._outcome(results, verdict, Gate(error.exit_code, (str(error),)), finished=False)
 
-    def _told(self, still_open: str, *, finished: bool) -> Outcome:
-        decided = dict(self._results)
-        results = tuple(decided.get(entry.id) or self._open(entry, still_open) for entry in self.release.requirements)
+    def _judged(self, reason_if_open: str, *, finished: bool) -> Outcome:
+        decided = self._results.copy()
+        results = tuple(
+            decided.get(entry.id) or self._open(entry, reason_if_open) for entry in self.release.requirements
+        )
         own = [result for result in results if not result.pack]
-        verdict = run_verdict(own, fail_on=self.settings.fail_on)
+        verdict = run_verdict(own, fail_on=self.run_options.fail_on)
         if verdict is RunVerdict.CONFORMANT and not (finished and all(result.id in decided for result in own)):
             verdict = RunVerdict.INCOMPLETE
         broken = tuple(str(error) for error in self.release.packs.broken)
         judged = GateInput(results, self._selected, finished, self._started.date(), broken)
-        return self._outcome(results, verdict, judge(judged, self.settings, self.baseline), finished=finished)
+        return self._outcome(results, verdict, judge(judged, self.run_options, self.baseline), finished=finished)
 
     def _open(self, requirement: Requirement, reason: str) -> Result:
         return undecided(requirement, Verdict.NOT_TESTED, reason if requirement.id in self._selected else NOT_SELECTED)
 
     def _outcome(self, results: tuple[Result, ...], verdict: RunVerdict, gate: Gate, *, finished: bool) -> Outcome:
         return Outcome(
-            settings=self.settings,
+            run_options=self.run_options,
             release=self.release.name,
             requirements=self.release.requirements,
             packs=self.release.packs,
@@ -141,8 +151,8 @@ class Ledger:
         )
 
 
-def _unseen(target: str) -> TargetFacts:
-    """Say what is known of a target that nobody has spoken to yet. A password in the URL is not repeated."""
+def _not_contacted(target: str) -> TargetFacts:
+    """What is known of a target before the first request. A password in the URL is not repeated."""
     if "://" not in target:
         return TargetFacts(target, "", "", {}, (), "nothing")
     url = public_url(target)

@@ -1,6 +1,6 @@
 """results.json: a run as data, in the form of `results.schema.json`.
 
-The one place where results become JSON. Written whole or not at all: a reader never finds half a file.
+The only place where results become JSON. The file is replaced as a whole: a reader never sees half of it.
 """
 
 import json
@@ -26,34 +26,34 @@ DISTRIBUTION: Final = "session-continuity"
 
 
 def prepare(folder: Path) -> None:
-    """Make sure before the run that the report can be written after it."""
+    """Check before the run that the report can be written after it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=folder).close()
-    except OSError as trouble:
+    except OSError as error:
         raise UsageError(
-            f"the report cannot be written here ({trouble.strerror}).",
+            f"the report cannot be written here ({error.strerror}).",
             where=str(folder),
             do="Name a folder that you may write to.",
         ) from None
 
 
 def write(outcome: Outcome, folder: Path, *, draft: bool = False) -> Path:
-    """Write results.json and give its path. A `draft` is soon replaced: it is made for speed, not for eyes."""
+    """Write results.json and return its path. A `draft` is soon replaced, so it is not indented, which is faster."""
     path = folder / FILE_NAME
     text = json.dumps(as_json(outcome), ensure_ascii=False, indent=None if draft else 2) + "\n"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         replace_file(path, text)
-    except OSError as trouble:
+    except OSError as error:
         raise KitError(
-            f"the report cannot be written ({trouble.strerror}).", where=str(path), do="Free the folder and run again."
+            f"the report cannot be written ({error.strerror}).", where=str(path), do="Free the folder and run again."
         ) from None
     return path
 
 
 def as_json(outcome: Outcome) -> dict[str, object]:
-    classes = class_verdicts(outcome.results, fail_on=outcome.settings.fail_on)
+    classes = class_verdicts(outcome.results, fail_on=outcome.run_options.fail_on)
     return {
         "schema": SCHEMA,
         "target": _target(outcome.target),
@@ -108,23 +108,23 @@ def _gate(outcome: Outcome) -> dict[str, object]:
         "passed": outcome.gate.passed,
         "exit_code": int(outcome.gate.exit_code),
         "reasons": list(outcome.gate.reasons),
-        "fail_on": outcome.settings.fail_on.value,
-        "accept_untested": outcome.settings.accept_untested,
+        "fail_on": outcome.run_options.fail_on.value,
+        "accept_untested": outcome.run_options.accept_untested,
         "baseline": outcome.baseline.file or None,
-        "areas": list(outcome.settings.areas),
+        "areas": list(outcome.run_options.areas),
         "selected": outcome.selected,
     }
 
 
 def _again(outcome: Outcome) -> dict[str, object]:
-    """How to ask the same target again. The address of one that the kit started is gone by now; its name starts it anew."""
-    started = "://" not in outcome.settings.target
-    profile = outcome.settings.profile
+    """What runs the same again. A target that the kit started is named, not addressed: its name starts it again."""
+    started = "://" not in outcome.run_options.target
+    profile = outcome.run_options.profile
     return {
-        "target": outcome.settings.target if started else outcome.target.url,
+        "target": outcome.run_options.target if started else outcome.target.url,
         "profile": str(profile) if profile is not None else None,
-        "examples": outcome.settings.budget.examples,
-        "seed": outcome.settings.budget.seed,
+        "examples": outcome.run_options.budget.examples,
+        "seed": outcome.run_options.budget.seed,
     }
 
 

@@ -1,11 +1,11 @@
-"""What happens beside a run while it goes on: results.json is kept up to date, and the terminal is told.
+"""A thread beside a run: it keeps results.json up to date and refreshes what the terminal shows.
 
-A thread of its own, because pytest waits and the event loop plays. It only looks: nothing that it does changes a result.
+It has a thread of its own because pytest waits and the event loop plays. It only reads the ledger: nothing here changes a result.
 """
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, Protocol
@@ -18,11 +18,11 @@ from continuity_conformance.results.ledger import Ledger
 _TICK: Final = 0.25
 _WRITE_EVERY: Final = 1.0
 _SHARE: Final = 20
-"""Writing takes at most one part in so many of the time: a large report must not slow down what it reports."""
+"""Writing takes at most one part in this many of the time: a large report must not slow down the run."""
 
 
 class Listener(Protocol):
-    """Told at every tick, from the heartbeat's thread, and once more at the end."""
+    """Called at every tick, in the heartbeat's thread, and once more at the end."""
 
     def tick(self, decided: Sequence[Result]) -> None: ...
 
@@ -30,8 +30,8 @@ class Listener(Protocol):
 class Heartbeat:
     """`start` it when the run is open, `stop` it before the run is closed."""
 
-    def __init__(self, decided: Callable[[], Sequence[Result]], listeners: Sequence[Listener]) -> None:
-        self._decided = decided
+    def __init__(self, ledger: Ledger, listeners: Sequence[Listener]) -> None:
+        self._ledger = ledger
         self._listeners = listeners
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._beat, name="continuity heartbeat", daemon=True)
@@ -47,13 +47,13 @@ class Heartbeat:
         over = False
         while not over:
             over = self._over.wait(_TICK)
-            decided = self._decided()
+            decided = self._ledger.decided()
             for listener in self._listeners:
                 listener.tick(decided)
 
 
-class Interim:
-    """Keeps results.json readable and near the truth, for the case that nobody can write it at the end."""
+class InterimResults:
+    """Writes results.json during the run, in case that nobody can write it at the end."""
 
     def __init__(self, ledger: Ledger, folder: Path) -> None:
         self._ledger = ledger
@@ -65,9 +65,7 @@ class Interim:
         began = time.monotonic()
         if len(decided) == self._written or began < self._next:
             return
-        for result in decided:
-            self._ledger.add(result)
-        # Where it cannot be written the last one stays where it is. The end of the run says what is in the way.
+        # If it cannot be written, the last file stays. The end of the run reports the reason.
         with suppress(ContinuityError):
             results.write(self._ledger.so_far(), self._folder, draft=True)
         took = time.monotonic() - began

@@ -31,7 +31,7 @@ from continuity_conformance.scenario.context import Context, Observer
 from continuity_conformance.scenario.dialogue import Dialogue
 from continuity_conformance.scenario.fill_context import Room
 from continuity_conformance.target.controls import Controls
-from continuity_conformance.target.profile import Profile
+from continuity_conformance.target.resolve import ResolvedTarget
 from continuity_conformance.target.server import Server, start_server
 from continuity_conformance.target.shared_restart import SharedRestarts, can_share
 from continuity_spec import Requirement, Scenario
@@ -45,13 +45,12 @@ _TRIES: Final = 4
 class Scheduler:
     """Open it once for a run, then `play` the requirements in any order, also at the same time."""
 
-    def __init__(
-        self, profile: Profile, url: str, target_name: str, redactor: Redactor, budget: Budget | None = None
-    ) -> None:
+    def __init__(self, target: ResolvedTarget, redactor: Redactor, budget: Budget | None = None) -> None:
+        profile = target.profile
         self._budget = (budget or Budget()).capped(profile.limits.examples)
         self._profile = profile
-        self._url = url
-        self._target_name = target_name
+        self._url = target.url
+        self._target_name = target.name
         self._stack = AsyncExitStack()
         self._model = AsyncExitStack()
         self._servers: list[Server] = []

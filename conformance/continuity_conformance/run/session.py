@@ -1,6 +1,7 @@
 """One run of the suite against one target: the event loop in its thread, and the results as they are decided.
 
-The loop must not stand still while its caller is busy, hence the thread. The caller asks for results one by one and waits.
+The loop must go on while its caller is busy, so it has a thread of its own. The caller asks for results one by one and waits. A run that is given a ledger
+books each result there as soon as it is decided. Nothing else books results.
 """
 
 import asyncio
@@ -18,12 +19,11 @@ from continuity_conformance.core.errors import ContinuityError, KitError
 from continuity_conformance.core.urls import public_url
 from continuity_conformance.core.verdicts import Result, Verdict, by_review, undecided
 from continuity_conformance.http.connect import must_answer
-from continuity_conformance.results.ledger import TargetFacts
+from continuity_conformance.results.ledger import Ledger, TargetFacts
 from continuity_conformance.results.redaction import redactor_of
 from continuity_conformance.run.scheduler import Scheduler
 from continuity_conformance.run.signals import stoppable
-from continuity_conformance.target.profile import Profile
-from continuity_conformance.target.resolve import BUNDLED, resolve
+from continuity_conformance.target.resolve import ResolvedTarget
 from continuity_spec import Requirement
 
 T = TypeVar("T")
@@ -31,37 +31,51 @@ _ASYNCIO: Final = Path(asyncio.__file__).parent
 
 
 class Run:
-    """`open()`, then `result(id)` for each requirement, then `close()`; or `with`. Results come in any order and are waited for."""
+    """`open()`, then `result(id)` for each requirement, then `close()`; or `with`. Results are decided in any order.
+
+    Requirements that a person reviews need no target: without others, none is started or contacted.
+    """
 
     def __init__(
         self,
-        target: str | None,
-        profile: Path | Profile | None,
+        target: ResolvedTarget,
         requirements: Sequence[Requirement],
         budget: Budget | None = None,
+        ledger: Ledger | None = None,
     ) -> None:
         self._budget = budget or Budget()
-        self._profile, self._url = resolve(target, profile)
-        self._target_name = target or BUNDLED
-        self._redactor = redactor_of(self._profile, self._url)
-        self._requirements = tuple(requirements)
+        self._target = target
+        self._ledger = ledger
+        self._redactor = redactor_of(target.profile, target.url)
+        self._requirements = tuple(each for each in requirements if each.manual is None)
+        self._manual = tuple(each for each in requirements if each.manual is not None)
         self._futures: dict[str, Future[Result]] = {requirement.id: Future() for requirement in requirements}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._playing: Future[None] | None = None
         self._runner: Scheduler | None = None
         self._stoppable = ExitStack()
+        self._opened = False
 
     def open(self) -> None:
         """Start the loop thread, reach (or start) the target, calibrate, start all scenarios. Raises ContinuityError."""
+        if self._requirements:
+            self._start_playing()
+        for requirement in self._manual:
+            self._settle(by_review(requirement))
+        self._opened = True
+
+    def _start_playing(self) -> None:
         self._stoppable.enter_context(stoppable())
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="continuity", daemon=True)
         self._thread.start()
         try:
             self._wait(self._open())
-        except ContinuityError as trouble:
-            raise self._redactor.error(trouble) from None
+        except ContinuityError as error:
+            raise self._redactor.error(error) from None
+        if self._ledger is not None:
+            self._ledger.target = self.facts
         self._playing = asyncio.run_coroutine_threadsafe(self._play_all(), self._loop)
 
     def __enter__(self) -> Self:
@@ -81,7 +95,7 @@ class Run:
         context = self._runner.context
         target = context.target
         return TargetFacts(
-            self._profile.name,
+            self._target.profile.name,
             public_url(context.server.url),
             target.header,
             dict(target.options),
@@ -91,26 +105,30 @@ class Run:
 
     @property
     def requests(self) -> int:
-        """How many were sent so far."""
+        """How many requests were sent so far."""
         assert self._runner is not None, "the run is not open"
         return self._runner.context.transport.sent
 
     def result(self, requirement_id: str) -> Result:
-        """Wait for a requirement and give its result."""
+        """Wait until a requirement is decided, and return its result."""
+        if not self._opened:
+            raise KitError("The run was not opened, so nothing is decided.", where=requirement_id)
         try:
             return self._futures[requirement_id].result()
         except CancelledError:
             raise KitError("The run ended before this requirement was decided.", where=requirement_id) from None
 
     def as_decided(self, seconds: float | None = None) -> Iterator[Result]:
-        """Give each result when it is decided. Raises TimeoutError where they are not all there in time."""
+        """Each result when it is decided. Raises TimeoutError if they are not all decided in time."""
         for future in as_completed(self._futures.values(), seconds):
             yield future.result()
 
-    def decided(self) -> Sequence[Result]:
-        """What is decided so far, in no particular order (for a run that was stopped)."""
-        done = [future for future in self._futures.values() if future.done() and not future.cancelled()]
-        return [future.result() for future in done]
+    def fail(self, requirement: Requirement, reason: str) -> Result:
+        """Decide a requirement as an error of the kit, because its result cannot be reported. This replaces an earlier result."""
+        result = undecided(requirement, Verdict.ERROR, self._redactor.text(reason))
+        if self._ledger is not None:
+            self._ledger.replace(result)
+        return result
 
     def close(self) -> None:
         """Stop what was started. Safe to call twice, and after a failed open()."""
@@ -131,13 +149,13 @@ class Run:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
 
     async def _open(self) -> None:
-        self._runner = Scheduler(self._profile, self._url, self._target_name, self._redactor, self._budget)
+        self._runner = Scheduler(self._target, self._redactor, self._budget)
         if any(uses_client(requirement) for requirement in self._requirements):
             asyncio.get_running_loop().run_in_executor(None, load_client)
         await self._runner.open()
 
     async def _close(self) -> None:
-        """Nothing of the run outlives it: neither a task nor a process."""
+        """End all tasks and processes of the run."""
         others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task() and not _internal(task)]
         for task in others:
             task.cancel()
@@ -146,7 +164,7 @@ class Run:
             await self._runner.close()
 
     async def _play_all(self) -> None:
-        """Calm and disturbing scenarios first; what holds always is judged on all that was said, what rests on results at last."""
+        """Calm and disturbing scenarios first; then what is judged on all answers, and last the checks that conclude from results."""
         runner = self._runner
         assert runner is not None
         calm_done = asyncio.Event()
@@ -157,9 +175,7 @@ class Run:
             if requirement.how in {"scenario", "check"} and requirement not in concluding
         ]
         disturbing = [requirement for requirement in played if disturbs(requirement)]
-        disturbing.sort(
-            key=lambda requirement: requirement.check is None
-        )  # checks take longest, and are not to be last
+        disturbing.sort(key=lambda requirement: requirement.check is None)  # checks take longest, so they come first
         calm = [requirement for requirement in played if requirement not in disturbing]
         tasks = [
             asyncio.create_task(self._decide(requirement, runner.play(requirement, calm_done)))
@@ -171,36 +187,39 @@ class Run:
         for requirement in self._requirements:
             if requirement.how == "always":
                 await self._decide(requirement, runner.judge_always(requirement))
-            elif requirement.how == "manual":
-                self._futures[requirement.id].set_result(by_review(requirement))
         for requirement in concluding:
             await self._decide(requirement, runner.play(requirement, calm_done))
 
     async def _decide(self, requirement: Requirement, playing: Coroutine[Any, Any, Result]) -> None:
-        """Whatever happens in the kit is the result of one requirement, never the end of the run."""
-        future = self._futures[requirement.id]
+        """An exception in the kit becomes the result of one requirement; it never ends the run."""
         try:
             result = await playing
-        except (Exception, SystemExit) as trouble:  # noqa: BLE001 - the kit's own fault becomes a verdict
-            reason = f"the kit failed: {type(trouble).__name__}: {trouble}"
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - the kit's own fault becomes a verdict
+            reason = f"the kit failed: {type(error).__name__}: {error}"
             result = undecided(requirement, Verdict.ERROR, reason)
         assert self._runner is not None
         self._runner.decided[requirement.id] = result
-        future.set_result(self._redactor.result(result))
+        if self._loop is not None:  # a scenario that close() cuts off says nothing about the target
+            self._settle(self._redactor.result(result))
+
+    def _settle(self, result: Result) -> None:
+        """Book a result, then hand it to whoever waits for it."""
+        if self._ledger is not None:
+            self._ledger.add(result)
+        self._futures[result.id].set_result(result)
 
 
 def _internal(task: asyncio.Task[Any]) -> bool:
-    """Whether it is asyncio's own, which is not ours to cancel.
+    """Whether it is asyncio's own task, which must not be cancelled.
 
-    Before its first step, one that takes in a connection would never close the socket, and one that connects the pipes of a process would let whoever waits
-    for the end of that process wait for ever.
+    Cancelled before its first step, a task that accepts a connection never closes the socket, and one that connects the pipes of a process lets
+    whoever waits for the end of that process wait for ever.
     """
     code = getattr(task.get_coro(), "cr_code", None)
     return code is not None and Path(code.co_filename).parent == _ASYNCIO
 
 
-def reach(target: str | None, profile: Path | None) -> None:
-    """Check quickly that the profile can be read and the target's address answers at all. Raises ContinuityError."""
-    given, url = resolve(target, profile)
-    if url:
-        asyncio.run(must_answer(url, given.ca))
+def reach(target: ResolvedTarget) -> None:
+    """Check quickly that the address of a running target answers at all. Raises UnreachableError."""
+    if target.url:
+        asyncio.run(must_answer(target.url, target.profile.ca))

@@ -1,4 +1,4 @@
-"""SIGTERM and SIGHUP end a run as Ctrl-C does: what was decided is written, and what was started is stopped.
+"""SIGTERM and SIGHUP end a run as Ctrl-C does: results are written, and servers are stopped.
 
 Only the first signal acts; later ones are ignored during the shutdown, because people press Ctrl-C twice. A signal that was ignored from the start (nohup, a
 script's `&`) stays ignored by the run, but not by the processes that it starts: a target must end at SIGTERM.
@@ -13,22 +13,22 @@ from typing import Final, NoReturn
 
 from _pytest.outcomes import Exit
 
-_USUAL: Final = {
-    getattr(signal, name): usual
-    for name, usual in (
+_DEFAULT: Final = {
+    getattr(signal, name): handler
+    for name, handler in (
         ("SIGTERM", signal.SIG_DFL),
         ("SIGHUP", signal.SIG_DFL),
         ("SIGINT", signal.default_int_handler),
     )
     if hasattr(signal, name)
 }
-"""The default handler of each signal. Windows has no SIGHUP."""
+"""The handlers of a Python process that has not set any. Windows has no SIGHUP."""
 _BY_SIGNAL: Final = 128
-"""What shells add to the number of a signal to make an exit code."""
+"""The exit code of a process that a signal ended is this plus the number of the signal."""
 
 
 class Stopped(Exit):
-    """Ends pytest's session in good order. To pytest it is an interruption, or it would not tell the end; the exit code is the signal's."""
+    """Ends pytest's session in good order. pytest takes it for an interruption and shows the summary; the exit code is the signal's."""
 
     def __init__(self, number: int) -> None:
         super().__init__(f"stopped by {signal.Signals(number).name}")
@@ -38,8 +38,8 @@ class Stopped(Exit):
 @contextmanager
 def stoppable() -> Iterator[None]:
     """Stop at a signal, unless it is ignored or has a handler of somebody else. Outside of the main thread nothing changes."""
-    before = {each: signal.getsignal(each) for each in _USUAL} if _in_main_thread() else {}
-    ours = [each for each, handler in before.items() if handler is _USUAL[each]]
+    before = {each: signal.getsignal(each) for each in _DEFAULT} if _in_main_thread() else {}
+    ours = [each for each, handler in before.items() if handler is _DEFAULT[each]]
     ignored = [each for each, handler in before.items() if handler is signal.SIG_IGN]
     for each in ours:
         signal.signal(each, _stop)
@@ -62,7 +62,7 @@ def _ignore(_: int, __: FrameType | None) -> None:
 
 
 def _stop(number: int, _: FrameType | None) -> NoReturn:
-    for each in _USUAL:
+    for each in _DEFAULT:
         if signal.getsignal(each) is _stop:
             signal.signal(each, signal.SIG_IGN)
     if number == signal.SIGINT:

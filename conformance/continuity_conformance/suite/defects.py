@@ -1,22 +1,24 @@
-"""The defects that the bundled server can be started with, as it lists them itself. It is another program: asked, never imported."""
+"""The defects that the bundled server can be started with, as data.
+
+`defects.json` comes with the kit. `make matrix` writes it from what the server lists, and a test compares the two; reading it starts no process.
+"""
 
 import json
-import subprocess
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Final
 
-from continuity_conformance.core.errors import KitError, UsageError
+from continuity_conformance.core.errors import UsageError
 from continuity_spec.errors import suggestion
 
-SERVER: Final = (sys.executable, "-m", "continuity_server")
+FILE: Final = Path(__file__).with_name("defects.json")
 
 
 @dataclass(frozen=True, slots=True)
 class Defect:
-    """One broken rule of the bundled server. `under`: the option values that it shows under."""
+    """One broken rule of the bundled server. `under`: the option values that it needs."""
 
     name: str
     text: str
@@ -25,22 +27,18 @@ class Defect:
 
     @property
     def cited(self) -> str:
-        """What is broken, and where that was seen."""
+        """What is broken, and the issue or release where it was seen."""
         return f"{self.text} ({self.issue})" if self.issue else self.text
 
 
 @cache
 def defects() -> Mapping[str, Defect]:
-    """Ask the bundled server for its defects, by name. Asked once in a process."""
-    done = subprocess.run([*SERVER, "--defects"], capture_output=True, text=True, check=False)  # noqa: S603 # ours
-    if done.returncode != 0:
-        said = done.stderr.strip().splitlines()[-1:] or ["nothing"]
-        raise KitError(f"the server cannot list its defects; it said: {said[0]}", where="continuity_server")
-    return {entry["name"]: Defect(**entry) for entry in json.loads(done.stdout)}
+    """All defects by name, in the server's order."""
+    return {entry["name"]: Defect(**entry) for entry in json.loads(FILE.read_text(encoding="utf-8"))}
 
 
 def find(name: str, known: Mapping[str, Defect]) -> Defect:
-    """The defect of this name. Raises UsageError with the nearest one that there is."""
+    """The defect of this name. Raises UsageError that suggests the nearest name."""
     if name not in known:
         raise UsageError("There is no such defect.", where=name, do=_nearest(name, known))
     return known[name]

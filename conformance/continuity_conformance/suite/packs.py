@@ -4,15 +4,18 @@ Packs are loaded, linted, played and reported together with the release. Each ha
 conformant: that verdict is about the release. A broken pack is reported by name; the release and the other packs are used without it.
 """
 
-import importlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from continuity_conformance.core.entry_points import Plugin, PluginError, description, duplicates, plugins
 from continuity_conformance.target.control_context import PACK_CONTROLS, RELEASE_CONTROLS, Control
 from continuity_spec import Requirement, Spec, SpecError, load_requirements, load_spec
+
+if TYPE_CHECKING:
+    from continuity_conformance.checks.registry import Check
 
 
 class Pack:
@@ -87,10 +90,17 @@ def whole_spec() -> Spec:
     return replace(spec, requirements=(*spec.requirements, *installed().requirements))
 
 
+def known_checks() -> Mapping[str, "Check"]:
+    """The registered Python checks: the kit's own, and those of the packs that are loaded."""
+    # Imported here because it takes as long as all the rest of `continuity spec list`, which needs no check.
+    from continuity_conformance.checks.registry import CHECKS  # noqa: PLC0415
+
+    return CHECKS
+
+
 def _load(plugin: Plugin) -> LoadedPack:
-    # The kit's own checks are registered first, so that a pack that reuses one of their names gets the error. They import the HTTP stack,
-    # which commands such as `spec list` do not need, so they are imported only if there is a pack.
-    importlib.import_module("continuity_conformance.checks")
+    # The kit's own checks come first, so that a pack that takes one of their names is the one to blame.
+    known_checks()
     pack = plugin.create()
     if not isinstance(pack, Pack):
         raise plugin.error(
@@ -119,10 +129,8 @@ def _require_requirements(plugin: Plugin, requirements: Sequence[Requirement]) -
 
 
 def _require_checks(plugin: Plugin, requirements: Sequence[Requirement]) -> None:
-    from continuity_conformance.checks import registry  # noqa: PLC0415 - it imports the HTTP stack, see _load
-
     for each in requirements:
-        if each.check is not None and each.check not in registry.CHECKS:
+        if each.check is not None and each.check not in known_checks():
             raise plugin.error(
                 f'{each.place}: {each.id}: there is no check "{each.check}".',
                 "Import the module that registers it in the module of the pack.",

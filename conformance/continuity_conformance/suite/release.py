@@ -1,4 +1,4 @@
-"""The release that a run is about: its name, and its requirements in the order of their files."""
+"""The release that a run checks: its name, and its requirements in the order of their files."""
 
 from dataclasses import dataclass, field, replace
 
@@ -10,22 +10,22 @@ from continuity_spec.errors import suggestion
 
 @dataclass(frozen=True, slots=True)
 class ReleasedSpec:
-    """Every number of a report adds up to `requirements`: the ids of the release, the drafts that no release lists yet, and what packs add."""
+    """`requirements`: those of the release, drafts that no release lists yet, and those of packs. All counts of a report add up to them."""
 
     name: str
     requirements: tuple[Requirement, ...]
     packs: Packs = field(default_factory=Packs)
-    """What is played beside it: its requirements are the last ones, and say nothing about the release."""
+    """The packs that are played too. Their requirements are the last ones, and do not count for the release's verdict."""
 
 
 def newest() -> ReleasedSpec:
-    """Load the newest release of the bundled spec, and the packs. Raises KitError where the installed files are damaged."""
+    """Load the newest release of the bundled spec with its drafts, and the packs. Raises KitError if the installed files are damaged."""
     spec = _installed()
     return _with_packs(with_drafts(spec, max(spec.releases, key=_as_numbers)))
 
 
 def released(name: str) -> ReleasedSpec:
-    """Load one release as it was frozen, without drafts, and the packs. Raises UsageError for a name that none has."""
+    """Load one release without drafts, and the packs. Raises UsageError for an unknown name."""
     spec = _installed()
     if name not in spec.releases:
         raise UsageError("there is no such release.", where=name, do=suggestion(name, sorted(spec.releases)))
@@ -43,15 +43,15 @@ def _with_packs(release: ReleasedSpec) -> ReleasedSpec:
 def _installed() -> Spec:
     try:
         spec = load_spec()
-    except SpecError as trouble:
-        raise KitError(trouble.what, where=trouble.where, do="Install session-continuity again.") from trouble
+    except SpecError as error:
+        raise KitError(error.what, where=error.where, do="Reinstall session-continuity.") from error
     if not spec.releases:
-        raise KitError("there is no release in the installed spec.", do="Install session-continuity again.")
+        raise KitError("there is no release in the installed spec.", do="Reinstall session-continuity.")
     return spec
 
 
 def with_drafts(spec: Spec, name: str) -> ReleasedSpec:
-    """A release, and what was written since: a new entry is checked at once, without another file to edit."""
+    """A release and all drafts: a new requirement is checked at once, without another file to edit."""
     released = frozenset(identity for release in spec.releases.values() for identity in release.ids)
     ids = frozenset(spec.releases[name].ids) | {entry.id for entry in spec.requirements if entry.id not in released}
     return ReleasedSpec(name, tuple(requirement for requirement in spec.requirements if requirement.id in ids))

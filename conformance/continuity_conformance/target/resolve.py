@@ -1,11 +1,12 @@
 """Targets by name or URL: what `--target` means.
 
-A plugin registers a class under the entry-point group `continuity.targets`; its `profile()` installs what is missing, and says how the target is started
-and what it offers. `NAME==VERSION` asks for one of the versions that it knows, or for any other where it says so (`any_version`, `any_wheel`).
+A plugin registers a class under the entry-point group `continuity.targets`; its `profile()` installs what is missing and returns how the target is started
+and what it offers. `NAME==VERSION` asks for one of the versions that the plugin lists, or for any other if it allows that (`any_version`, `any_wheel`).
 """
 
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 from urllib.parse import urlsplit
@@ -21,32 +22,42 @@ BUNDLED: Final = "reference"
 
 
 class TargetPlugin(Protocol):
-    """What a plugin provides: a target that the kit starts by itself.
+    """What a plugin provides: a target that the kit starts.
 
-    It may also have `any_version = True` (a version that is not among `versions` can be asked for, too) and `any_wheel = True` (so can the path of a wheel).
+    It may also have `any_version = True` (users may ask for versions that are not among `versions`) and `any_wheel = True` (or for the path of a wheel).
     """
 
     @property
     def versions(self) -> Sequence[str]:
-        """The versions that `NAME==VERSION` can ask for, the newest last. None: the target has only the one that is there."""
+        """The versions that `NAME==VERSION` can ask for, the newest last. Empty if the target has only one, without a number."""
 
     def profile(self, version: str, say: Say) -> Profile:
-        """The profile of a target that is about to be started, installed if need be. `version` is one of `versions`, or empty where there are none."""
+        """Install the target if needed and return its profile. Called once in a run. `version` is one of `versions`, or empty if there are none."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedTarget:
+    """A target that a run can use. `url` is empty if the kit starts the target; `name` is what the user called it."""
+
+    profile: Profile
+    url: str
+    name: str
 
 
 def target_names() -> list[str]:
     return sorted({plugin.name for plugin in plugins("target")})
 
 
-def resolve(target: str | None, profile: Path | Profile | None) -> tuple[Profile, str]:
-    """The profile and the address of a target. The address is empty where the kit starts it."""
+def resolve(target: str | None, profile: Path | Profile | None = None) -> ResolvedTarget:
+    """Find out what a target is. Do this once in a run: a plugin may install something, and makes new keys each time."""
+    name = target or BUNDLED
     if isinstance(profile, Profile):
-        return profile, target or ""
-    if target is None or "://" not in target:
-        return _named(target or BUNDLED, profile), ""
-    _must_be_http(target)
-    given = _from_file(profile) if profile else Profile(name=urlsplit(target).netloc.rpartition("@")[2])
-    return given, target.rstrip("/").removesuffix("/v1")
+        return ResolvedTarget(profile, target or "", name)
+    if "://" not in name:
+        return ResolvedTarget(_named(name, profile), "", name)
+    _must_be_http(name)
+    loaded = _from_file(profile) if profile else Profile(name=urlsplit(name).netloc.rpartition("@")[2])
+    return ResolvedTarget(loaded, name.rstrip("/").removesuffix("/v1"), name)
 
 
 def _from_file(path: Path) -> Profile:
@@ -57,33 +68,33 @@ def _from_file(path: Path) -> Profile:
 
 def _named(name: str, profile: Path | None) -> Profile:
     if profile is not None:
-        given = _from_file(profile)
-        if given.process is not None and name in {given.name, BUNDLED}:
-            return given
+        loaded = _from_file(profile)
+        if loaded.process is not None and name in {loaded.name, BUNDLED}:
+            return loaded
         raise UsageError(
-            "A target that is started by name has a profile of its own.",
+            "A target that is started by name brings its own profile.",
             where=str(profile),
-            do="Give a URL with --target, or add `process:`.",
+            do="Give a URL with --target, or add `process:` to the profile.",
         )
     name, equals, version = (part.strip() for part in name.partition("=="))
     return _profile(_plugin(name), version, asked=bool(equals))
 
 
 def _plugin(name: str) -> Plugin:
-    found = [plugin for plugin in plugins("target") if plugin.name == name]
-    if not found:
+    named = [plugin for plugin in plugins("target") if plugin.name == name]
+    if not named:
         hint = suggestion(name, target_names())
         raise UsageError(
             f'There is no target "{name}".',
-            do=f"{hint} A running server is given by its URL: http://127.0.0.1:8000".strip(),
+            do=f"{hint} For a running server give its URL: http://127.0.0.1:8000".strip(),
         )
-    if found[1:]:
-        raise found[1].error(f"its name is taken by the {found[0].title}.", "Uninstall one of the two.")
-    return found[0]
+    if named[1:]:
+        raise named[1].error(f"its name is taken by the {named[0].title}.", "Uninstall one of the two.")
+    return named[0]
 
 
 def _profile(plugin: Plugin, version: str, *, asked: bool) -> Profile:
-    made: TargetPlugin = plugin.create()  # type: ignore[assignment] # it is somebody else's; what it is not shows below
+    made: TargetPlugin = plugin.create()  # type: ignore[assignment] # third-party code; what is wrong with it shows below
     try:
         known = list(made.versions)
         if asked:
@@ -91,31 +102,31 @@ def _profile(plugin: Plugin, version: str, *, asked: bool) -> Profile:
         profile = made.profile(version or (known[-1] if known else ""), say)
     except ContinuityError:
         raise
-    except Exception as trouble:  # whatever a stranger's plugin does is told in one line
-        raise plugin.error(f"it failed: {type(trouble).__name__}: {trouble}.") from trouble
+    except Exception as error:  # whatever third-party code raises becomes one line
+        raise plugin.error(f"it failed: {type(error).__name__}: {error}.") from error
     if not isinstance(profile, Profile):
-        raise plugin.error(f"its profile() gives a {type(profile).__name__}.", "It has to give a Profile.")
+        raise plugin.error(f"its profile() returns a {type(profile).__name__}.", "It must return a Profile.")
     return profile
 
 
 def _build(name: str, made: TargetPlugin, version: str) -> str:
-    """What was asked for, if the target takes it: a version as it is, a wheel by its whole path."""
+    """The version that the user asked for, if the target allows it; for a wheel its absolute path."""
     known, where = list(made.versions), f"{name}=={version}"
     if getattr(made, "any_wheel", False) and version.endswith(".whl"):
         wheel = Path(version).expanduser().resolve()
         if wheel.is_file():
             return str(wheel)
-        raise UsageError("There is no such wheel.", where=where, do="Give the path of one that is there.")
+        raise UsageError("There is no such wheel.", where=where, do="Give the path of an existing file.")
     others = getattr(made, "any_version", False)
     if version in known or (others and looks_like(version, known)):
         return version
     do = f"Known versions: {', '.join(known)}." if known else f"Give the name alone: {name}"
-    also = " Any other is written like these." if others else ""
+    also = " Other versions must have the same form." if others else ""
     raise UsageError(f'The target {name} has no version "{version}".', where=where, do=do + also)
 
 
 def say(line: str) -> None:
-    """Tell what goes on before a run, beside what it writes."""
+    """Show what happens before a run, on stderr."""
     sys.stderr.write(f"continuity: {line}\n")
     sys.stderr.flush()
 
@@ -131,4 +142,4 @@ def _must_be_http(url: str) -> None:
     except ValueError:
         usable = False
     if not usable:
-        raise UsageError(f'"{url}" is not an address that can be reached.', do="Give it as http://host:port")
+        raise UsageError(f'"{url}" is not a valid address.', do="Write it as http://host:port")

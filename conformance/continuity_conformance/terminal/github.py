@@ -1,6 +1,6 @@
 """GitHub Actions: failures as annotations, long lists folded, report.md as the summary of the step.
 
-The runner obeys commands in what it logs. What a server said is data: it is escaped in ours, and no line of it can be one.
+The runner executes commands that it finds in the log. Text of a server is data: it is escaped in our commands, and cannot become one.
 """
 
 import os
@@ -21,7 +21,7 @@ from continuity_conformance.results.read import read
 from continuity_conformance.terminal import summary
 
 _AT_MOST: Final = 10
-"""GitHub shows this many annotations of a kind for each step."""
+"""GitHub shows at most this many annotations of each kind for a step."""
 _FOLDED: Final = frozenset({"not tested", "not applicable"})
 _SUMMARY: Final = "GITHUB_STEP_SUMMARY"
 
@@ -31,7 +31,7 @@ def is_here(environ: Mapping[str, str] = os.environ) -> bool:
 
 
 class Fence:
-    """What is written between `begin` and `end` is no command, whoever it comes from."""
+    """Between `begin` and `end` the runner executes no command."""
 
     def __init__(self) -> None:
         self._token = secrets.token_hex(16)
@@ -54,16 +54,16 @@ def lines(outcome: Outcome, report: Path | None) -> Iterator[str]:
 
 def annotations(outcome: Outcome) -> Iterator[str]:
     gate = outcome.gate
-    told = [_annotation("error", _title(each), headline(each)) for each in gate.failed]
+    annotated = [_annotation("error", _title(each), headline(each)) for each in gate.failed]
     for entry in gate.stale:
         place = (entry.place.file, entry.place.line)
-        told.append(_annotation("error", f"stale: {entry.id}", "It passes again. Take the entry out.", place))
+        annotated.append(_annotation("error", f"stale: {entry.id}", "It passes again. Remove the entry.", place))
     for entry in gate.expired:
         place = (entry.place.file, entry.place.line)
-        told.append(_annotation("error", f"expired: {entry.id}", f"It was accepted until {entry.until}.", place))
-    if not gate.passed and not told:
-        told.append(complaint("; ".join(gate.reasons)))
-    yield from _first(told, "error")
+        annotated.append(_annotation("error", f"expired: {entry.id}", f"It was accepted until {entry.until}.", place))
+    if not gate.passed and not annotated:
+        annotated.append(error_annotation("; ".join(gate.reasons)))
+    yield from _first(annotated, "error")
     yield from _first([_annotation("warning", _title(each), headline(each)) for each in gate.warned], "warning")
     known = [
         _annotation("notice", f"known: {result.id}", f"{entry.reason} (until {entry.until})")
@@ -72,13 +72,13 @@ def annotations(outcome: Outcome) -> Iterator[str]:
     yield from _first(known, "notice")
 
 
-def complaint(message: str) -> str:
-    """An error that is about no single requirement."""
+def error_annotation(message: str) -> str:
+    """The annotation of an error that is not about a single requirement."""
     return _annotation("error", "session continuity", message)
 
 
 def write_summary(outcome: Outcome, environ: Mapping[str, str] = os.environ) -> None:
-    """Put report.md on the page of the run. That it cannot be shown there changes no verdict."""
+    """Put report.md on the page of the run. If that fails, the verdict stays."""
     path = environ.get(_SUMMARY)
     if path:
         with suppress(OSError, ContinuityError), Path(path).open("a", encoding="utf-8") as page:
@@ -94,11 +94,11 @@ def _title(result: Result) -> str:
     return f"{result.id} ({result.level})"
 
 
-def _first(told: Sequence[str], kind: str) -> list[str]:
-    if len(told) <= _AT_MOST:
-        return list(told)
-    more = len(told) - _AT_MOST + 1
-    return [*told[: _AT_MOST - 1], _annotation(kind, "session continuity", f"and {more} more; see the report")]
+def _first(lines: Sequence[str], kind: str) -> list[str]:
+    if len(lines) <= _AT_MOST:
+        return list(lines)
+    more = len(lines) - _AT_MOST + 1
+    return [*lines[: _AT_MOST - 1], _annotation(kind, "session continuity", f"and {more} more; see the report")]
 
 
 def _annotation(kind: str, title: str, message: str, place: tuple[str, int] | None = None) -> str:
@@ -115,7 +115,7 @@ def _property(text: str) -> str:
 
 
 def _inert(line: str) -> str:
-    """The runner looks for `::` where a line begins, after blanks too, and for `##[` anywhere."""
+    """Make a line harmless: the runner looks for `::` at its start, also after blanks, and for `##[` anywhere."""
     start = len(line) - len(line.lstrip())
     if line[start:].startswith("::"):
         line = f"{line[:start]}: :{line[start + 2 :]}"

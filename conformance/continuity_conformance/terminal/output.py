@@ -1,4 +1,4 @@
-"""What the commands write: text and JSON that any terminal can take, whatever its encoding."""
+"""Output of the commands: text and JSON that any terminal can show, whatever its encoding."""
 
 import json
 import shutil
@@ -6,8 +6,8 @@ import sys
 from collections.abc import Iterable
 from typing import Final
 
-_PLAINER: Final = str.maketrans({"·": "-"})
-"""One column for one column, so that nothing gets wider than it was laid out."""
+_ASCII: Final = str.maketrans({"·": "-"})
+"""One column for one column, so that the layout stays."""
 
 
 def width() -> int:
@@ -16,20 +16,20 @@ def width() -> int:
 
 def say(text: str) -> None:
     encoding = sys.stdout.encoding
-    plainer = text if _universal() else text.translate(_PLAINER)
-    sys.stdout.write(f"{plainer}\n".encode(encoding, "backslashreplace").decode(encoding))
-
-
-def complain(troubles: Iterable[Exception]) -> None:
-    """A line for each thing that is wrong and stops nobody."""
-    for trouble in troubles:
-        sys.stderr.write(f"continuity: {trouble}\n")
+    shown = text if _has_unicode() else text.translate(_ASCII)
+    sys.stdout.write(f"{shown}\n".encode(encoding, "backslashreplace").decode(encoding))
 
 
 def say_json(data: object) -> None:
-    """Write JSON that reads the same in every encoding: letters where the terminal has them, escapes where not."""
-    say(json.dumps(data, ensure_ascii=not _universal(), indent=2))
+    """Write JSON; characters that the encoding lacks are escaped."""
+    say(json.dumps(data, ensure_ascii=not _has_unicode(), indent=2))
 
 
-def _universal() -> bool:
+def warn(errors: Iterable[Exception]) -> None:
+    """Write one line on stderr for each error that does not stop the command."""
+    for error in errors:
+        sys.stderr.write(f"continuity: {error}\n")
+
+
+def _has_unicode() -> bool:
     return sys.stdout.encoding.lower().startswith("utf")

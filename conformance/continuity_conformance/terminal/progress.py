@@ -1,6 +1,6 @@
-"""What the terminal shows while a run goes on: how many are decided, what came of them, which areas are open, how long it may take.
+"""Progress of a run on the terminal: how many requirements are decided, the counts of their verdicts, which areas are open, the time left.
 
-On a terminal one line that is written over; elsewhere plain lines, one when an area is decided and one now and then.
+On a terminal it is one line that is overwritten; elsewhere plain lines, one when an area is decided and one every ten seconds.
 """
 
 import shutil
@@ -13,7 +13,7 @@ from continuity_conformance.checks.registry import disturbs
 from continuity_conformance.core.verdicts import Result, Verdict, counts
 from continuity_spec import Requirement
 
-_SPOKEN: Final = (
+_LABELS: Final = (
     (Verdict.PASS, "passed"),
     (Verdict.FAIL, "failed"),
     (Verdict.ERROR, "error"),
@@ -21,25 +21,25 @@ _SPOKEN: Final = (
     (Verdict.NOT_APPLICABLE, "not applicable"),
 )
 _PLAIN_EVERY: Final = 10.0
-_SAID_AFTER: Final = 2.0
+_ESTIMATE_AFTER: Final = 2.0
 _DISTURBING_WEIGHT: Final = 8
-"""A scenario that starts, kills or fills a server takes about so many times as long as a calm one."""
+"""A scenario that starts, kills or fills a server takes about this many times as long as a calm one."""
 
 
-class Progress:
-    """Told by the heartbeat what is decided so far."""
+class ProgressDisplay:
+    """Shows the results that the heartbeat passes to `tick`."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stdout
         self._live = self._stream.isatty()
         self._requirements: tuple[Requirement, ...] = ()
-        self._began = self._said = time.monotonic()
+        self._began = self._shown_at = time.monotonic()
         self._closed: set[str] = set()
         self._shown = 0
 
     def start(self, requirements: Sequence[Requirement]) -> None:
         self._requirements = tuple(requirements)
-        self._began = self._said = time.monotonic()
+        self._began = self._shown_at = time.monotonic()
 
     def tick(self, decided: Sequence[Result]) -> None:
         by_id = {result.id: result for result in decided}
@@ -48,7 +48,7 @@ class Progress:
             members = [each.id for each in self._requirements if each.area == area]
             if area not in self._closed and all(id_ in by_id for id_ in members):
                 self._closed.add(area)
-                self._line(f"{area:10} {len(members):3}   {spoken([by_id[id_] for id_ in members])}")
+                self._line(f"{area:10} {len(members):3}   {counted([by_id[id_] for id_ in members])}")
         still_open = [area for area in areas if area not in self._closed]
         if still_open:
             self._status(decided, still_open)
@@ -57,26 +57,26 @@ class Progress:
 
     def _status(self, decided: Sequence[Result], still_open: Sequence[str]) -> None:
         now = time.monotonic()
-        if not self._live and now - self._said < _PLAIN_EVERY:
+        if not self._live and now - self._shown_at < _PLAIN_EVERY:
             return
-        parts = [f"{len(decided)} of {len(self._requirements)}", spoken(decided, brief=True)]
+        parts = [f"{len(decided)} of {len(self._requirements)}", counted(decided, brief=True)]
         parts += [self._time_left(decided, now - self._began), f"open: {' '.join(still_open)}"]
         text = " · ".join(part for part in parts if part)
         if self._live:
             self._overwrite(text)
         else:
             self._line(text)
-        self._said = now
+        self._shown_at = now
 
     def _time_left(self, decided: Sequence[Result], elapsed: float) -> str:
         done = _weight(each for each in self._requirements if each.id in {result.id for result in decided})
         left = _weight(self._requirements) - done
-        if not done or elapsed < _SAID_AFTER:
+        if not done or elapsed < _ESTIMATE_AFTER:
             return ""
         return f"about {_duration(elapsed * left / done)} left"
 
     def _overwrite(self, text: str) -> None:
-        """One character less than the terminal is wide: some wrap when the last column is written."""
+        """Use one column less than the terminal has: some terminals wrap when the last column is written."""
         width = shutil.get_terminal_size().columns - 1
         shown = text if len(text) <= width else f"{text[: width - 1]}…"
         self._stream.write(f"\r{shown.ljust(self._shown)}")
@@ -98,10 +98,10 @@ class Progress:
         self._erase()
 
 
-def spoken(results: Iterable[Result], *, brief: bool = False) -> str:
-    """Tell the counts that are not zero. `brief`: not those that need nobody's attention."""
+def counted(results: Iterable[Result], *, brief: bool = False) -> str:
+    """The counts that are not zero, in words. `brief`: only passed, failed and error."""
     tally = counts(results)
-    shown = _SPOKEN[:3] if brief else _SPOKEN
+    shown = _LABELS[:3] if brief else _LABELS
     return ", ".join(f"{tally[verdict]} {word}" for verdict, word in shown if tally[verdict])
 
 

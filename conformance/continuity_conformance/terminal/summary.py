@@ -1,7 +1,7 @@
 """The end of the terminal output: the verdict, the gate, the counts, what failed, and what was not tested and why.
 
-Plain text of at most 80 columns. The counts of all areas add up to the release. On a terminal it fits on the screen: lists give way from the last
-one on, and the verdict never does.
+Plain text of at most 80 columns. The counts of all areas add up to the release. On a terminal it fits on the screen: lists are shortened, beginning with
+the last one; the verdict is always complete.
 """
 
 import shlex
@@ -22,7 +22,7 @@ from continuity_conformance.results.one_line import headline
 WIDTH: Final = 80
 _INDENT: Final = " " * 9
 _ROOM_FOR_FAILURES: Final = 8
-_SPOKEN: Final = {
+_LABELS: Final = {
     RunVerdict.CONFORMANT: "conformant",
     RunVerdict.NOT_CONFORMANT: "NOT conformant",
     RunVerdict.INCOMPLETE: "incomplete",
@@ -33,7 +33,7 @@ _SPOKEN: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A list of the summary. `size` is what it counts, `lines` may be more or fewer."""
+    """A list of the summary. `size` is the number of requirements; `lines` may be more or fewer."""
 
     title: str
     size: int
@@ -46,7 +46,7 @@ class Section:
         return [f"{self.title}: {self.size}"] if self.size else []
 
     def cut(self, room: int) -> list[str]:
-        """As many lines as there is room for, and how many are left out; the list of failures is the last to go."""
+        """As many lines as there is room for, and the number of the others."""
         kept = max(room - 3, 1)
         if len(self.lines) <= kept + 1:
             return self.whole()
@@ -56,16 +56,16 @@ class Section:
 def lines(
     outcome: Outcome, report: Path | None, height: int | None = None, without: frozenset[str] = frozenset()
 ) -> list[str]:
-    """Tell all `without` some lists, or what fits into this many lines."""
+    """The whole summary, or what fits into `height` lines. `without`: the titles of lists to leave out."""
     limit = sys.maxsize if height is None else height
     verdict, table = list(_verdict(outcome)), ["", *_table(outcome.results)]
     failed, *others = (each for each in sections(outcome) if each.title not in without)
     tail = list(_what_next(outcome, report))
     for whole in range(len(others), -1, -1):
         lists = [*_all(each.whole() for each in others[:whole]), *_all(each.brief() for each in others[whole:])]
-        told = [*verdict, *table, *failed.whole(), *lists, *tail]
-        if len(told) <= limit:
-            return told
+        shown = [*verdict, *table, *failed.whole(), *lists, *tail]
+        if len(shown) <= limit:
+            return shown
     lists = _all(each.brief() for each in others)
     room = limit - len(verdict) - len(lists) - len(tail)
     if room - len(table) < _ROOM_FOR_FAILURES:
@@ -94,11 +94,11 @@ def sections(outcome: Outcome) -> tuple[Section, ...]:
 
 
 def _verdict(outcome: Outcome) -> Iterator[str]:
-    yield from _wrapped(f"verdict: {_SPOKEN[outcome.verdict]}{_because(outcome)}   {outcome.target.name}", _INDENT)
+    yield from _wrapped(f"verdict: {_LABELS[outcome.verdict]}{_because(outcome)}   {outcome.target.name}", _INDENT)
     yield from _gate(outcome)
-    classes = class_verdicts(outcome.results, fail_on=outcome.settings.fail_on)
-    spoken = [f"{each.name} {_SPOKEN[each.verdict] if each.verdict else 'not applicable'}" for each in classes]
-    yield from _wrapped(f"classes: {', '.join(spoken)}", _INDENT)
+    classes = class_verdicts(outcome.results, fail_on=outcome.run_options.fail_on)
+    labels = [f"{each.name} {_LABELS[each.verdict] if each.verdict else 'not applicable'}" for each in classes]
+    yield from _wrapped(f"classes: {', '.join(labels)}", _INDENT)
     if not outcome.finished and outcome.verdict not in {RunVerdict.ERROR, RunVerdict.UNREACHABLE}:
         yield "stopped: not everything that was selected was decided"
     if outcome.target.observed == "nothing":
@@ -106,25 +106,25 @@ def _verdict(outcome: Outcome) -> Iterator[str]:
 
 
 def _because(outcome: Outcome) -> str:
-    """What stands between this run and a conformant target, in figures."""
+    """Why the verdict is not conformant, in numbers."""
     gate, total = outcome.gate, len(outcome.results)
     accepted = [result for result, _ in gate.known if not result.pack]
     failed = len(accepted) + sum(not result.pack for result in gate.failed)
     untested = sum(not result.pack for result in gate.untested)
     known = f", {len(accepted)} of them known" if accepted else ""
-    said = [
+    reasons = [
         f"{failed} failed{known}" if failed else "",
         f"{untested} that count not tested" if untested else "",
         f"{outcome.selected} of {total} selected" if outcome.selected < total else "",
     ]
-    told = "; ".join(each for each in said if each)
-    return f" ({told})" if told else ""
+    joined = "; ".join(reason for reason in reasons if reason)
+    return f" ({joined})" if joined else ""
 
 
 def _gate(outcome: Outcome) -> Iterator[str]:
-    """Only where it was told to accept something, or a pack has a say; else it says the same as the verdict."""
-    told = bool(outcome.baseline.file) or outcome.settings.accept_untested
-    if not told and outcome.gate.exit_code == outcome.verdict.exit_code:
+    """Shown only if it accepts something, or differs from the verdict because of a pack."""
+    accepts = bool(outcome.baseline.file) or outcome.run_options.accept_untested
+    if not accepts and outcome.gate.exit_code == outcome.verdict.exit_code:
         return
     yield f"gate:    {'passed' if outcome.gate.passed else 'FAILED'} (exit code {int(outcome.gate.exit_code)})"
     for reason in outcome.gate.reasons:
@@ -145,17 +145,17 @@ def _short_table(results: Sequence[Result]) -> Iterator[str]:
     columns = tally.columns(results)
     yield "·".join(tally.HEADS[verdict] for verdict in columns)
     rows = (*tally.by_area(results), tally.total(results))
-    told = [f"{row.name}\u00a0{'·'.join(str(row.counts[verdict]) for verdict in columns)}" for row in rows]
-    yield from (line.replace("\u00a0", " ") for line in textwrap.wrap("   ".join(told), WIDTH))
+    cells = [f"{row.name}\u00a0{'·'.join(str(row.counts[verdict]) for verdict in columns)}" for row in rows]
+    yield from (line.replace("\u00a0", " ") for line in textwrap.wrap("   ".join(cells), WIDTH))
 
 
 def _one_each(title: str, results: Sequence[Result]) -> Section:
-    told = tuple(_cut(f"  {result.id:11} {result.level:8}  {headline(result)}") for result in results)
-    return Section(title, len(results), told)
+    lines = tuple(_cut(f"  {result.id:11} {result.level:8}  {headline(result)}") for result in results)
+    return Section(title, len(results), lines)
 
 
 def _grouped(title: str, results: Sequence[Result]) -> Section:
-    """One entry a reason, because forty requirements that need the same control need one remedy."""
+    """One entry for each reason: forty requirements that need the same control need one remedy."""
     groups: dict[str, list[str]] = {}
     for result in results:
         groups.setdefault(" ".join(result.reason.split()) or "no reason given", []).append(result.id)
@@ -176,11 +176,11 @@ def _what_next(outcome: Outcome, report: Path | None) -> Iterator[str]:
     if failed or report:
         yield ""
     if failed:
-        profile = f" --profile {shlex.quote(str(outcome.settings.profile))}" if outcome.settings.profile else ""
-        # The address of a target that the kit started is gone by now; its name starts it again.
-        started = "://" not in outcome.settings.target
-        target = shlex.quote(outcome.settings.target if started else outcome.target.url)
-        budget = outcome.settings.budget
+        profile = f" --profile {shlex.quote(str(outcome.run_options.profile))}" if outcome.run_options.profile else ""
+        # A target that the kit started is not running any more; its name starts it again.
+        started = "://" not in outcome.run_options.target
+        target = shlex.quote(outcome.run_options.target if started else outcome.target.url)
+        budget = outcome.run_options.budget
         seed = budget.arguments if budget != Budget() else ""
         yield f"again:   continuity run {failed[0].id} --target {target}{profile}{seed}"
     if report:

@@ -9,6 +9,7 @@ from continuity_conformance.checks.registry import CONCLUDING
 from continuity_conformance.checks.trials import TRIALS
 from continuity_conformance.core.verdicts import Verdict
 from continuity_conformance.run.session import Run
+from continuity_conformance.target.resolve import resolve
 from continuity_plugins.reference import reference_profile
 from continuity_spec import load_spec
 from continuity_spec.load.schema import schema
@@ -21,7 +22,7 @@ DISCOVER_02 = load_spec().requirement("DISCOVER-02")
 def played(*others: str, defect: str = "", options: Mapping[str, str] | None = None):
     """The result of DISCOVER-02 in a run with these others."""
     requirements = [*(load_spec().requirement(other) for other in others), DISCOVER_02]
-    with Run(None, reference_profile((f"--defect={defect}",) if defect else (), options), requirements) as run:
+    with Run(resolve(None, reference_profile((f"--defect={defect}",) if defect else (), options)), requirements) as run:
         return run.result("DISCOVER-02")
 
 

@@ -8,14 +8,18 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from running import CONTINUITY, started
 from running import called as continuity
 
+from continuity_conformance.cli import main
 from continuity_conformance.suite.release import newest
 from continuity_spec import load_spec
+
+COMMANDS = frozenset(main._COMMANDS)
 
 
 def process(*arguments: str, **options) -> subprocess.CompletedProcess[str]:
@@ -38,18 +42,36 @@ def test_help_names_every_command_and_the_exit_codes():
     shown = continuity("--help")
 
     assert shown.returncode == 0
-    assert all(
-        f"\n    {name} " in shown.stdout
-        for name in ("check", "doctor", "run", "fuzz", "baseline", "plugins", "spec", "serve", "model", "defects")
-    )
+    assert max(map(len, shown.stdout.splitlines())) <= 80
+    assert all(f"\n    {name}" in shown.stdout for name in COMMANDS)
     assert "3 target unreachable" in shown.stdout
 
 
-@pytest.mark.parametrize(
-    "command", ["check", "doctor", "run", "fuzz", "baseline", "plugins", "spec", "model", "defects"]
-)
+@pytest.mark.parametrize("command", COMMANDS - {"serve"})
 def test_every_command_has_help(command: str):
     assert continuity(command, "--help").returncode == 0
+
+
+def test_every_module_is_a_command_except_two():
+    modules = {file.stem for file in Path(main.__file__).parent.glob("*.py")}
+
+    assert modules - COMMANDS == {"__init__", "main", "options"}
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["model", "--help"]])
+def test_only_the_command_that_was_asked_for_is_imported(arguments: list[str]):
+    """In a process of its own, because here other tests have imported them."""
+    code = (
+        "import atexit, sys\n"
+        "from continuity_conformance.cli.main import main\n"
+        "imported = lambda: sorted(name for name in sys.modules if name.startswith('continuity_conformance.cli.'))\n"
+        "atexit.register(lambda: sys.stderr.write(' '.join(imported())))\n"
+        "main(sys.argv[1:])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True)
+    commands = {name.rpartition(".")[2] for name in done.stderr.split()} & COMMANDS
+
+    assert commands == set(arguments) & COMMANDS
 
 
 def test_version_is_told():

@@ -25,6 +25,7 @@ from continuity_conformance.run.session import Run
 from continuity_conformance.suite.release import newest
 from continuity_conformance.target.profile import Limits, Profile
 from continuity_conformance.target.profile_file import load_profile
+from continuity_conformance.target.resolve import resolve
 from continuity_conformance.target.server import Server
 
 RELEASE = newest().requirements
@@ -72,7 +73,7 @@ def test_what_it_foresees_is_what_a_run_finds(plain):
     played = [
         each for _, each in foreseen.values() if each.scenarios and each.area in {"DERIVE", "ECHO", "HISTORY", "SLUG"}
     ]
-    with Run(plain, None, played) as run:
+    with Run(resolve(plain), played) as run:
         found = {each.id: run.result(each.id).verdict for each in played}
     known = {
         Prospect.TESTABLE: Verdict.PASS,

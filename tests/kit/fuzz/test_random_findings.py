@@ -16,13 +16,14 @@ from continuity_conformance.fuzz.sync_client import run_in_thread
 from continuity_conformance.results.redaction import redactor_of
 from continuity_conformance.run.scheduler import Scheduler
 from continuity_conformance.run.session import Run
+from continuity_conformance.target.resolve import resolve
 from continuity_plugins.reference import reference_profile
 from continuity_spec import load_spec
 
 
 def result_of(defect, entry, seed=1):
     profile = reference_profile((f"--defect={defect}",))
-    with Run("reference", profile, [load_spec().requirement(entry)], Budget(seed=seed)) as run:
+    with Run(resolve(None, profile), [load_spec().requirement(entry)], Budget(seed=seed)) as run:
         return run.result(entry), profile
 
 

@@ -1,17 +1,19 @@
 """The ledger books each requirement of the release once; results.json and the summary are made from it."""
 
 import json
+import subprocess
 from pathlib import Path
 
 import jsonschema
 import pytest
 
 from continuity_conformance.core.errors import KitError, UnreachableError
-from continuity_conformance.core.run_options import Settings
+from continuity_conformance.core.run_options import RunOptions
 from continuity_conformance.core.verdicts import Evidence, Result, RunVerdict, Verdict, undecided
 from continuity_conformance.results import write as results
 from continuity_conformance.results.classes import class_of, class_verdicts
 from continuity_conformance.results.ledger import NOT_SELECTED, STOPPED, Ledger
+from continuity_conformance.suite.defects import defects
 from continuity_conformance.suite.release import newest
 from continuity_conformance.terminal import summary
 from continuity_spec import Level, Requirement
@@ -38,7 +40,7 @@ def decided(requirement: Requirement, verdict: Verdict, reason: str = "") -> Res
 
 def ledger(verdicts: dict[str, Verdict] | None = None, *, fail_on: Level = Level.MUST) -> Ledger:
     """All of the release has passed, except for what is given."""
-    made = Ledger(Settings("http://127.0.0.1:1", fail_on=fail_on), RELEASE)
+    made = Ledger(RunOptions("http://127.0.0.1:1", fail_on=fail_on), RELEASE)
     for requirement in RELEASE.requirements:
         verdict = (verdicts or {}).get(requirement.id, Verdict.PASS)
         made.add(decided(requirement, verdict, "" if verdict is Verdict.PASS else "for a reason"))
@@ -64,7 +66,7 @@ def test_a_release_that_passed_is_conformant_and_complete():
 @pytest.mark.parametrize("binding", [True, False])
 def test_a_run_of_a_part_is_at_best_incomplete(binding: bool):
     left_out = first(binding=binding)
-    made = Ledger(Settings("http://127.0.0.1:1"), RELEASE)
+    made = Ledger(RunOptions("http://127.0.0.1:1"), RELEASE)
     made.select(each.id for each in RELEASE.requirements if each.id != left_out)
     for requirement in RELEASE.requirements:
         if requirement.id != left_out:
@@ -77,7 +79,7 @@ def test_a_run_of_a_part_is_at_best_incomplete(binding: bool):
 
 
 def test_a_run_that_was_stopped_keeps_what_was_decided():
-    made = Ledger(Settings("http://127.0.0.1:1"), RELEASE)
+    made = Ledger(RunOptions("http://127.0.0.1:1"), RELEASE)
     made.add(decided(RELEASE.requirements[0], Verdict.PASS))
     outcome = made.close()
 
@@ -93,6 +95,22 @@ def test_the_first_result_of_a_requirement_counts():
     assert made.close().verdict is RunVerdict.CONFORMANT
 
 
+def test_a_result_that_the_terminal_cannot_show_is_replaced():
+    made = ledger()
+    made.replace(undecided(RELEASE.requirements[0], Verdict.ERROR, "later"))
+
+    assert made.close().verdict is RunVerdict.ERROR
+
+
+def test_results_can_be_read_while_the_run_goes_on():
+    made = Ledger(RunOptions("http://127.0.0.1:1"), RELEASE)
+    results = [decided(each, Verdict.PASS) for each in (RELEASE.requirements[1], RELEASE.requirements[0])]
+    for result in results:
+        made.add(result)
+
+    assert made.decided() == results
+
+
 def test_a_failed_should_warns():
     assert ledger({first(binding=False): Verdict.FAIL}).close().verdict is RunVerdict.CONFORMANT
 
@@ -104,14 +122,14 @@ def test_a_failed_should_fails_where_that_was_asked_for():
 
 
 def test_a_target_that_nobody_reached_has_no_pass():
-    outcome = Ledger(Settings("http://127.0.0.1:1"), RELEASE).give_up(UnreachableError("nothing answers."))
+    outcome = Ledger(RunOptions("http://127.0.0.1:1"), RELEASE).give_up(UnreachableError("nothing answers."))
 
     assert outcome.verdict is RunVerdict.UNREACHABLE
     assert {each.verdict for each in outcome.results} == {Verdict.ERROR}
 
 
 def test_a_password_in_the_url_is_in_no_report():
-    outcome = Ledger(Settings("http://me:hunter2@127.0.0.1:1/?key=hunter2"), RELEASE).close()
+    outcome = Ledger(RunOptions("http://me:hunter2@127.0.0.1:1/?key=hunter2"), RELEASE).close()
 
     assert "hunter2" not in json.dumps(results.as_json(outcome))
 
@@ -121,9 +139,9 @@ def test_a_password_in_the_url_is_in_no_report():
     [
         ledger().close(),
         ledger(every_kind()).close(),
-        Ledger(Settings("reference"), RELEASE).close(),
-        Ledger(Settings("http://127.0.0.1:1"), RELEASE).give_up(UnreachableError("nothing answers.")),
-        Ledger(Settings("http://127.0.0.1:1"), RELEASE).give_up(KitError("it broke.")),
+        Ledger(RunOptions("reference"), RELEASE).close(),
+        Ledger(RunOptions("http://127.0.0.1:1"), RELEASE).give_up(UnreachableError("nothing answers.")),
+        Ledger(RunOptions("http://127.0.0.1:1"), RELEASE).give_up(KitError("it broke.")),
     ],
     ids=["conformant", "mixed", "empty", "unreachable", "kit error"],
 )
@@ -138,6 +156,13 @@ def test_results_list_the_release_in_its_order():
     assert sum(written["counts"].values()) == len(RELEASE.requirements)
 
 
+def test_writing_results_starts_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(subprocess, "Popen", None)
+    defects.cache_clear()
+
+    assert results.write(ledger().close(), tmp_path).is_file()
+
+
 def test_a_report_is_replaced_whole(tmp_path: Path):
     (tmp_path / "results.json").write_text("old")
     path = results.write(ledger().close(), tmp_path)
@@ -147,7 +172,7 @@ def test_a_report_is_replaced_whole(tmp_path: Path):
 
 
 def test_a_lone_surrogate_in_an_answer_does_not_cost_the_report(tmp_path: Path):
-    made = Ledger(Settings("http://127.0.0.1:1"), RELEASE)
+    made = Ledger(RunOptions("http://127.0.0.1:1"), RELEASE)
     made.add(decided(RELEASE.requirements[0], Verdict.FAIL, "got \ud800"))
     path = results.write(made.close(), tmp_path)
 

@@ -13,6 +13,7 @@ from continuity_conformance.results.evidence import as_note
 from continuity_conformance.results.redaction import BODY_KEPT, Redactor
 from continuity_conformance.run.session import Run
 from continuity_conformance.scenario.intervention_log import InterventionLog
+from continuity_conformance.target.resolve import resolve
 from continuity_plugins.reference import reference_profile
 from continuity_spec import load_spec
 
@@ -36,7 +37,7 @@ TOLD = {
 
 def results(*ids: str, defect: str = "") -> dict[str, Result]:
     requirements = [each for each in load_spec().requirements if each.id in ids]
-    with Run(None, reference_profile((f"--defect={defect}",) if defect else ()), requirements) as run:
+    with Run(resolve(None, reference_profile((f"--defect={defect}",) if defect else ())), requirements) as run:
         return {each.id: run.result(each.id) for each in requirements}
 
 
@@ -140,7 +141,7 @@ def test_no_secret_is_in_an_intervention():
 
 def test_no_key_is_in_the_step_that_sent_nearly_the_right_one():
     profile = reference_profile(("--defect=key-prefix-accepted",))
-    with Run(None, profile, [load_spec().requirement("ISOLATE-01")]) as run:
+    with Run(resolve(None, profile), [load_spec().requirement("ISOLATE-01")]) as run:
         result = run.result("ISOLATE-01")
 
     assert "Bearer ***" in result.evidence[0].step

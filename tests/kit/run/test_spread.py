@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from continuity_conformance.core.verdicts import Verdict
 from continuity_conformance.run.session import Run
+from continuity_conformance.target.resolve import resolve
 from continuity_plugins.reference import reference_profile
 from continuity_spec import load_spec
 
@@ -14,7 +15,7 @@ def test_each_plays_on_one_of_them_and_a_campaign_on_the_first():
     profile = reference_profile()
     given = replace(profile, limits=replace(profile.limits, servers=2))
     requirements = [each for each in load_spec().requirements if each.id in IDS]
-    with Run(None, given, requirements) as run:
+    with Run(resolve(None, given), requirements) as run:
         results = {each.id: run.result(each.id) for each in requirements}
         first = run.facts.url
     servers = {

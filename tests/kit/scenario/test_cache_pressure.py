@@ -7,12 +7,13 @@ from continuity_conformance.core.verdicts import Result, Verdict
 from continuity_conformance.plugin import ControlContext, Profile
 from continuity_conformance.run.session import Run
 from continuity_conformance.target.control_context import ApiControl
+from continuity_conformance.target.resolve import resolve
 from continuity_plugins.reference import reference_profile
 from continuity_spec import load_spec
 
 
 def played(profile: Profile) -> Result:
-    with Run(None, profile, [load_spec().requirement("SLUG-19")]) as run:
+    with Run(resolve(None, profile), [load_spec().requirement("SLUG-19")]) as run:
         return run.result("SLUG-19")
 
 

@@ -8,6 +8,7 @@ from continuity_conformance.core.verdicts import Result, Verdict
 from continuity_conformance.plugin import Filling, Profile
 from continuity_conformance.run import scheduler as runner
 from continuity_conformance.run.session import Run
+from continuity_conformance.target.resolve import resolve
 from continuity_plugins.reference import reference_profile
 from continuity_spec import load_spec
 
@@ -23,7 +24,7 @@ def profile_of(*arguments: str, filling: Filling = ENOUGH, compaction: str = "ro
 
 def results(profile: Profile, *ids: str) -> dict[str, Result]:
     requirements = [each for each in load_spec().requirements if each.id in ids]
-    with Run(None, profile, requirements) as run:
+    with Run(resolve(None, profile), requirements) as run:
         return {each.id: run.result(each.id) for each in requirements}
 
 

@@ -17,7 +17,7 @@ from continuity_conformance import plugin
 from continuity_conformance.checks.registry import CHECKS
 from continuity_conformance.cli.main import main
 from continuity_conformance.core.entry_points import PluginError
-from continuity_conformance.core.run_options import Settings
+from continuity_conformance.core.run_options import RunOptions
 from continuity_conformance.core.verdicts import RunVerdict, Verdict, undecided
 from continuity_conformance.results import write as results
 from continuity_conformance.results.ledger import Ledger
@@ -198,7 +198,7 @@ def beside(tmp_path, *broken: PluginError) -> ReleasedSpec:
 
 
 def judged(release: ReleasedSpec, **verdicts: Verdict):
-    ledger = Ledger(Settings("http://127.0.0.1:1"), release)
+    ledger = Ledger(RunOptions("http://127.0.0.1:1"), release)
     for each in release.requirements:
         ledger.add(undecided(each, verdicts.get(each.area, Verdict.PASS), "for a reason"))
     return ledger.close()
@@ -226,7 +226,7 @@ def test_a_pack_that_passes_makes_no_target_conformant(tmp_path):
 
 def test_a_release_without_its_pack_is_complete_and_the_gate_says_what_was_left_out(tmp_path):
     release = beside(tmp_path)
-    ledger = Ledger(Settings("http://127.0.0.1:1"), release)
+    ledger = Ledger(RunOptions("http://127.0.0.1:1"), release)
     own = [each for each in release.requirements if not each.pack]
     ledger.select(each.id for each in own)
     for each in own:

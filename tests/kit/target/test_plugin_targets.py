@@ -11,6 +11,7 @@ from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
+from running import called as continuity
 
 from continuity_conformance import plugin
 from continuity_conformance.core import entry_points as discovery
@@ -43,6 +44,17 @@ class Grown(Versioned):
     any_version = any_wheel = True
 
 
+class Counted:
+    """The bundled server; each call of profile() leaves a line in the folder that the test is in."""
+
+    versions: Sequence[str] = ()
+
+    def profile(self, version: str, say: Say) -> Profile:
+        with Path("calls").open("a", encoding="utf-8") as calls:
+            calls.write(f"{version}{say.__name__}\n")
+        return reference_profile()
+
+
 class Broken:
     versions: Sequence[str] = ()
 
@@ -53,7 +65,8 @@ class Broken:
 @pytest.fixture(autouse=True)
 def points(monkeypatch: pytest.MonkeyPatch) -> None:
     made = [
-        EntryPoint(each.__name__.lower(), f"{__name__}:{each.__name__}", GROUP) for each in (Versioned, Grown, Broken)
+        EntryPoint(each.__name__.lower(), f"{__name__}:{each.__name__}", GROUP)
+        for each in (Versioned, Grown, Counted, Broken)
     ]
     missing = EntryPoint("missing", "nowhere_at_all:Target", GROUP)
     monkeypatch.setattr(discovery, "entry_points", lambda **_: [*made, missing])
@@ -63,9 +76,9 @@ def points(monkeypatch: pytest.MonkeyPatch) -> None:
     ("target", "version"), [("versioned==1.0", "1.0"), ("versioned", "1.1"), ("versioned == 1.1", "1.1")]
 )
 def test_a_version_is_asked_for_by_name(target: str, version: str, capsys: pytest.CaptureFixture[str]):
-    profile, url = targets.resolve(target, None)
+    resolved = targets.resolve(target, None)
 
-    assert (profile.name, url) == (f"versioned {version}", "")
+    assert (resolved.profile.name, resolved.url) == (f"versioned {version}", "")
     assert capsys.readouterr().err == f"continuity: got {version}\n"
 
 
@@ -77,12 +90,12 @@ def test_an_unknown_version_is_answered_with_the_known_ones(target: str):
 
 @pytest.mark.parametrize("version", ["1.0", "2.0", "2.10", "2.0rc1", "2.0.dev3", "2.0-beta.1"])
 def test_a_version_that_nobody_listed_can_be_asked_for_where_the_plugin_says_so(version: str):
-    assert targets.resolve(f"grown=={version}", None)[0].name == f"versioned {version}"
+    assert targets.resolve(f"grown=={version}", None).profile.name == f"versioned {version}"
 
 
 @pytest.mark.parametrize("version", ["", "2", "2.0.0", "latest", "v2.0", "2.0/../x", "2.0 x", "=2.0", "1.0=="])
 def test_what_is_no_version_is_told_there_too(version: str):
-    with pytest.raises(UsageError, match=r"Known versions: 1\.0, 1\.1\. Any other is written like these\."):
+    with pytest.raises(UsageError, match=r"Known versions: 1\.0, 1\.1\. Other versions must have the same form\."):
         targets.resolve(f"grown=={version}", None)
 
 
@@ -91,11 +104,22 @@ def test_a_wheel_that_nobody_released_can_be_asked_for(tmp_path: Path, monkeypat
     wheel = tmp_path / "a_b-2.0rc1-py3-none-any.whl"
     wheel.touch()
 
-    assert targets.resolve(f"grown=={wheel.name}", None)[0].name == f"versioned {wheel}"
+    assert targets.resolve(f"grown=={wheel.name}", None).profile.name == f"versioned {wheel}"
     with pytest.raises(UsageError, match="There is no such wheel"):
         targets.resolve("grown==c.whl", None)
     with pytest.raises(UsageError, match="has no version"):
         targets.resolve(f"versioned=={wheel.name}", None)
+
+
+@pytest.mark.parametrize("command", [("check", "counted", "-k", "ECHO-02"), ("run", "ECHO-02", "--target", "counted")])
+def test_the_profile_is_made_once_in_a_run(command: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A second call would throw its random keys away, or install a target twice."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    done = continuity(*command)
+
+    assert "ECHO" in done.stdout
+    assert Path("calls").read_text(encoding="utf-8") == "say\n"
 
 
 def test_a_build_says_what_it_is():
@@ -157,7 +181,7 @@ def slug_03(control: plugin.Control) -> Result:
         profile, process=replace(profile.process, start=start), token="", controls={"evict": control}, offers=None
     )
     requirement = next(each for each in load_spec().requirements if each.id == "SLUG-03")
-    with Run(None, given, [requirement]) as run:
+    with Run(targets.resolve(None, given), [requirement]) as run:
         return run.result("SLUG-03")
 
 
@@ -211,7 +235,7 @@ def durable(id_: str, how: str, control: plugin.Control) -> Result:
     assert profile.process is not None
     given = replace(profile, process=replace(profile.process, stop_seconds=2.0), controls={how: control})
     requirement = next(each for each in load_spec().requirements if each.id == id_)
-    with Run(None, given, [requirement]) as run:
+    with Run(targets.resolve(None, given), [requirement]) as run:
         return run.result(id_)
 
 
@@ -335,7 +359,7 @@ def lineage(defect: str = "") -> Result:
     """COMPRESS-10 on a target that the profile says has names of its own, and that has the contract's."""
     profile = reference_profile((f"--defect={defect}",) if defect else ())
     requirement = next(each for each in load_spec().requirements if each.id == "COMPRESS-10")
-    with Run(None, replace(profile, session_fields={"parent_id": "parent"}), [requirement]) as run:
+    with Run(targets.resolve(None, replace(profile, session_fields={"parent_id": "parent"})), [requirement]) as run:
         return run.result("COMPRESS-10")
 
 

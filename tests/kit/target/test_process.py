@@ -16,6 +16,7 @@ from continuity_conformance.core.errors import NotStartedError
 from continuity_conformance.http.auth import KeyField
 from continuity_conformance.run.session import Run
 from continuity_conformance.target.profile import Process, Profile
+from continuity_conformance.target.resolve import resolve
 from continuity_conformance.target.server import start_server
 
 SERVER = (sys.executable, str(Path(__file__).parents[2] / "servers" / "process_server.py"), "{port}")
@@ -160,7 +161,7 @@ def test_a_run_that_is_closed_while_a_process_starts_leaves_nothing(tmp_path):
         starting = asyncio.create_task(start_server(profile, ""))
         while not processes_with(words):  # noqa: ASYNC110 - nobody tells when it is forked
             await asyncio.sleep(0)  # forked, and its pipes are not connected yet
-        await Run(None, None, [])._close()
+        await Run(resolve(None), [])._close()
         return starting.cancelled()
 
     assert asyncio.run(asyncio.wait_for(play(), 20))
