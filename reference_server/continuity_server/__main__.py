@@ -6,7 +6,7 @@ import logging
 import signal
 import sys
 
-from continuity_server.continuity import Rules
+from continuity_server.rules import Rules
 from continuity_server.settings import Settings, parse
 
 
@@ -19,7 +19,7 @@ def main(arguments: list[str] | None = None) -> int:
     if rules is None:
         sys.stderr.write(f"There is no defect {settings.defect!r}. --defects lists those that there are.\n")
         return 2
-    from continuity_server.store import StoreUnusableError  # noqa: PLC0415 - --help and --defects need no store
+    from continuity_server.store.store import StoreUnusableError  # noqa: PLC0415 - --help and --defects need no store
 
     try:
         asyncio.run(_serve(settings, rules))

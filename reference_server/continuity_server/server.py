@@ -8,20 +8,21 @@ from typing import Final
 
 from aiohttp import web
 
-from continuity_server.agent import Agent
-from continuity_server.app import build
-from continuity_server.builtin import BuiltinModel
-from continuity_server.compress import Compressor
-from continuity_server.continuity import Rules
-from continuity_server.keep import Keeper
-from continuity_server.locks import Locks
-from continuity_server.loop import ToolLoop
-from continuity_server.model import HttpModel, Model
-from continuity_server.resolve import Resolver
+from continuity_server.http.app import build
+from continuity_server.model.builtin import BuiltinModel
+from continuity_server.model.http_model import HttpModel
+from continuity_server.model.types import Model
+from continuity_server.model.workspace import Workspace
+from continuity_server.rules import Rules
 from continuity_server.settings import Settings
-from continuity_server.store import Store
-from continuity_server.view import Viewer
-from continuity_server.workspace import Workspace
+from continuity_server.store.store import Store
+from continuity_server.turn.agent import Agent
+from continuity_server.turn.commit import Committer
+from continuity_server.turn.history import HistoryReader
+from continuity_server.turn.locks import Locks
+from continuity_server.turn.resolve import Resolver
+from continuity_server.turn.summarise import Summariser
+from continuity_server.turn.tool_loop import ToolLoop
 
 _SHUTDOWN_SECONDS: Final = 5.0
 
@@ -51,10 +52,10 @@ def assemble(settings: Settings, rules: Rules, store: Store, model: Model, works
         store=store,
         rules=rules,
         resolver=Resolver(store, rules),
-        viewer=Viewer(store, rules),
+        viewer=HistoryReader(store, rules),
         loop=ToolLoop(model, rules, workspace),
-        compressor=Compressor(model, rules, settings.context),
-        keeper=Keeper(store, rules, settings.max_responses),
+        compressor=Summariser(model, rules, settings.context),
+        keeper=Committer(store, rules, settings.max_responses),
         locks=Locks(reject=rules.rejects(), retry_after=rules.retry_after()),
     )
 

@@ -10,17 +10,17 @@ from concurrent.futures import ThreadPoolExecutor
 import old_database
 from conftest import HEADER, KEYS, running
 
-from continuity_server.continuity import Rules
+from continuity_server.rules import Rules
 from continuity_server.settings import Options
-from continuity_server.store import Store
+from continuity_server.store.store import Store
 
 KILLS = 50
 ROWS = 600
 UPGRADE = """
 import logging, sys
-from continuity_server.continuity import Rules
+from continuity_server.rules import Rules
 from continuity_server.settings import Options
-from continuity_server.store import Store
+from continuity_server.store.store import Store
 logging.basicConfig(stream=sys.stdout, level=logging.INFO)
 Store(sys.argv[1], Rules(Options()), "alice").close()
 """

@@ -12,8 +12,8 @@ import pytest
 from conftest import HEADER, KEYS, running, said
 from scripted_model import Hold
 
-from continuity_server.continuity import Rules
 from continuity_server.defects import DEFECTS
+from continuity_server.rules import Rules
 from continuity_server.server import serving
 from continuity_server.settings import Options, Settings
 

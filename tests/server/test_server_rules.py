@@ -7,11 +7,11 @@ from importlib.resources import files
 import pytest
 import rfc8785
 
-from continuity_server.continuity import Rules
 from continuity_server.defects import DEFECTS
-from continuity_server.errors import Refusal
-from continuity_server.history import PLACEHOLDER, Unanswered
-from continuity_server.lineage import Covered, Session
+from continuity_server.rules import Rules
+from continuity_server.rules.compress import Covered, Session
+from continuity_server.rules.error import Refusal
+from continuity_server.rules.history import PLACEHOLDER, Unanswered
 from continuity_server.settings import HEADER, OPTION_VALUES, Options
 
 RULES = Rules(Options())
@@ -250,7 +250,7 @@ def test_the_rules_know_neither_http_nor_the_store():
     import subprocess  # noqa: PLC0415 - only here
     import sys  # noqa: PLC0415 - only here
 
-    code = "import continuity_server.continuity, sys, json; print(json.dumps(sorted(sys.modules)))"
+    code = "import continuity_server.rules, sys, json; print(json.dumps(sorted(sys.modules)))"
     loaded = json.loads(subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout)
 
     assert not {"aiohttp", "sqlite3", "_sqlite3"} & set(loaded)

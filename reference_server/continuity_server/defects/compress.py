@@ -4,13 +4,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from continuity_server.continuity import Rules
 from continuity_server.defects.registry import defect
-from continuity_server.derivation import Message
-from continuity_server.echo import Event, Told
-from continuity_server.errors import Case, Refusal
-from continuity_server.history import Messages
-from continuity_server.lineage import COMPRESSION, FORK, Covered, P, Session
+from continuity_server.rules import Rules
+from continuity_server.rules.compress import COMPRESSION, FORK, Covered, P, Session
+from continuity_server.rules.echo import Event, SessionInfo
+from continuity_server.rules.error import Case, Refusal
+from continuity_server.rules.messages import Message, Messages
 from continuity_server.settings import Options
 
 
@@ -22,7 +21,7 @@ def _rotated(session: Mapping[str, Any]) -> bool:
     "rotation-answers-old-id", "A plain answer whose turn rotated the session tells the old id.", "hermes-agent#16938"
 )
 class RotationAnswersOldId(Rules):
-    def final_told(self, before: Told, after: Told, *, streamed: bool) -> Told:
+    def final_told(self, before: SessionInfo, after: SessionInfo, *, streamed: bool) -> SessionInfo:
         return after if streamed else before
 
 
@@ -121,7 +120,7 @@ class LineageGapIs500(Rules):
     "stream-never-tells-tip", "A stream whose turn rotated the session tells the new id nowhere.", "hermes-agent#16938"
 )
 class StreamNeverTellsTip(Rules):
-    def final_told(self, before: Told, after: Told, *, streamed: bool) -> Told:
+    def final_told(self, before: SessionInfo, after: SessionInfo, *, streamed: bool) -> SessionInfo:
         return before if streamed else after
 
 

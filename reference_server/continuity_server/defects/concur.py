@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Sequence
 
-from continuity_server.continuity import Rules
 from continuity_server.defects.durable import KillLeavesHalfTurn
 from continuity_server.defects.registry import defect
-from continuity_server.derivation import Message
-from continuity_server.errors import Case, Kind, Refusal
-from continuity_server.history import Messages, Unanswered
+from continuity_server.rules import Rules
+from continuity_server.rules.error import Case, Kind, Refusal
+from continuity_server.rules.history import Unanswered
+from continuity_server.rules.messages import Message, Messages
 
 
 @defect(

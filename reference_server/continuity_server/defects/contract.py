@@ -1,13 +1,16 @@
 """Defects of CONTRACT: single requests that are answered wrongly, most of which no scenario sends, because nobody thinks of them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from continuity_server.continuity import Rules
 from continuity_server.defects.registry import defect
-from continuity_server.derivation import Message
-from continuity_server.echo import Fields, Surface, Told
-from continuity_server.errors import Case
+from continuity_server.rules import Rules
+from continuity_server.rules.compress import BRANCH, Session
+from continuity_server.rules.echo import Fields, SessionInfo, Surface
+from continuity_server.rules.error import Case
+from continuity_server.rules.messages import Message
+from continuity_server.rules.slug import Part
+from continuity_server.settings import Options
 
 
 @defect("null-field-refused", "A field that is null is refused, although null is as good as nothing.")
@@ -66,7 +69,7 @@ class LongerKeyTaken(Rules):
 
 @defect("long-id-not-told", "An id of more than 200 characters is not told.")
 class LongIdNotTold(Rules):
-    def answer_fields(self, told: Told, surface: Surface, *, streamed: bool) -> Fields:
+    def answer_fields(self, told: SessionInfo, surface: Surface, *, streamed: bool) -> Fields:
         fields = super().answer_fields(told, surface, streamed=streamed)
         return fields if len(told.id) <= 200 else []  # noqa: PLR2004 - that is the defect
 
@@ -99,3 +102,82 @@ class NegativeLengthTaken(Rules):
 class ContentTypeIgnored(Rules):
     def is_json(self, content_type: str) -> bool:  # noqa: ARG002 - that is the defect
         return True
+
+
+# Sequences: what breaks only where two things happen in an order that no scenario has
+
+
+@defect("delete-empties-branches", "DELETE of a response takes away what was said in the branches of its session.")
+class DeleteEmptiesBranches(Rules):
+    def deleted(self) -> frozenset[Part]:
+        return super().deleted() | {Part.BRANCHES}
+
+
+@defect("delete-unanchors-siblings", "After DELETE of a response nobody knows where the others of its session stand.")
+class DeleteUnanchorsSiblings(Rules):
+    def deleted(self) -> frozenset[Part]:
+        return super().deleted() | {Part.ANCHORS}
+
+
+@defect(
+    "evicted-slug-misses-rotation",
+    "A slug that went on without its last response does not go along when its session rotates.",
+)
+class EvictedSlugMissesRotation(Rules):
+    def __init__(self, options: Options) -> None:
+        super().__init__(options)
+        self._alone: set[str] = set()
+
+    def without_response(self, session: str) -> str | None:
+        self._alone.add(session)
+        return super().without_response(session)
+
+    def slug_follows(self, before: str, after: str) -> str:
+        return before if before in self._alone else super().slug_follows(before, after)
+
+
+@defect(
+    "stale-id-follows-branch",
+    "The id of a rotated session goes on in a branch that was made from one of its responses since.",
+)
+class StaleIdFollowsBranch(Rules):
+    def __init__(self, options: Options) -> None:
+        super().__init__(options)
+        self._rotated: set[str] = set()
+        self._branches: dict[str, str] = {}
+
+    def branch_session(self, session: str, minted: str) -> str:
+        if session in self._rotated:
+            self._branches[session] = minted
+        return super().branch_session(session, minted)
+
+    def tip(self, start: Session, read: Callable[[str], Session | None]) -> Session:
+        if start.next is not None:
+            self._rotated.add(start.id)
+        return read(self._branches.get(start.id, "")) or super().tip(start, read)
+
+
+@defect("branch-of-branch-replaces-it", "A branch from an older response of a branch takes its place.")
+class BranchOfBranchReplacesIt(Rules):
+    def __init__(self, options: Options) -> None:
+        super().__init__(options)
+        self._born: set[str] = set()
+
+    def branch_session(self, session: str, minted: str) -> str:
+        self._born.add(minted)
+        return session if session in self._born else super().branch_session(session, minted)
+
+
+@defect("branch-lost-on-restart", "A branch that an earlier process made is empty when a header names it.")
+class BranchLostOnRestart(Rules):
+    def __init__(self, options: Options) -> None:
+        super().__init__(options)
+        self._made: set[str] = set()
+
+    def branch_session(self, session: str, minted: str) -> str:
+        self._made.add(minted)
+        return super().branch_session(session, minted)
+
+    def read_from(self, start: Session, tip: Session) -> Session:
+        lost = tip.kind == BRANCH and tip.id not in self._made
+        return Session("", tip.root) if lost else super().read_from(start, tip)

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable
 
-from continuity_server.continuity import Rules
 from continuity_server.defects.registry import defect
-from continuity_server.deletion import Trace
-from continuity_server.lineage import Session
+from continuity_server.rules import Rules
+from continuity_server.rules.compress import Session
+from continuity_server.rules.delete import Trace
 
 
 @defect(

@@ -7,11 +7,10 @@ import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from continuity_server.continuity import Rules
 from continuity_server.defects.registry import defect
-from continuity_server.derivation import Message
-from continuity_server.errors import invalid
-from continuity_server.history import Messages
+from continuity_server.rules import Rules
+from continuity_server.rules.error import invalid
+from continuity_server.rules.messages import Message, Messages
 from continuity_server.settings import Options
 
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from continuity_server.continuity import Rules
 from continuity_server.defects.registry import defect
+from continuity_server.rules import Rules
 from continuity_server.settings import OPTION_VALUES
 
 Facts = dict[str, Any]

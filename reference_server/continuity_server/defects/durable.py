@@ -4,13 +4,12 @@ import secrets
 from collections.abc import Sequence
 from typing import Any
 
-from continuity_server.continuity import Rules
 from continuity_server.defects.registry import defect
-from continuity_server.derivation import Message
-from continuity_server.echo import Surface
-from continuity_server.history import Messages
+from continuity_server.rules import Rules
+from continuity_server.rules.echo import Surface
+from continuity_server.rules.messages import Message, Messages
+from continuity_server.rules.slug import T
 from continuity_server.settings import Options
-from continuity_server.slugs import T
 
 
 @defect(

@@ -3,21 +3,21 @@
 from collections.abc import Mapping
 from typing import Any
 
-from continuity_server.continuity import Rules
 from continuity_server.defects.registry import defect
-from continuity_server.echo import Event, Fields, Surface, Told
+from continuity_server.rules import Rules
+from continuity_server.rules.echo import Event, Fields, SessionInfo, Surface
 from continuity_server.settings import HEADER
 
 
 @defect("header-missing", "Chat completions are answered without the continuity header.", "openclaw 2026.9.6")
 class HeaderMissing(Rules):
-    def answer_fields(self, told: Told, surface: Surface, *, streamed: bool) -> Fields:
+    def answer_fields(self, told: SessionInfo, surface: Surface, *, streamed: bool) -> Fields:
         return [] if surface is Surface.CHAT else super().answer_fields(told, surface, streamed=streamed)
 
 
 @defect("header-twice", "The continuity header is sent twice.", "agentchattr#80")
 class HeaderTwice(Rules):
-    def answer_fields(self, told: Told, surface: Surface, *, streamed: bool) -> Fields:
+    def answer_fields(self, told: SessionInfo, surface: Surface, *, streamed: bool) -> Fields:
         return super().answer_fields(told, surface, streamed=streamed) * 2
 
 
@@ -41,7 +41,7 @@ class EchoLowercasesId(Rules):
 
 @defect("stream-without-header", "A streamed chat completion has no continuity header.")
 class StreamWithoutHeader(Rules):
-    def answer_fields(self, told: Told, surface: Surface, *, streamed: bool) -> Fields:
+    def answer_fields(self, told: SessionInfo, surface: Surface, *, streamed: bool) -> Fields:
         quiet = streamed and surface is Surface.CHAT
         return [] if quiet else super().answer_fields(told, surface, streamed=streamed)
 
@@ -67,14 +67,14 @@ class EmptyHeaderIsAnId(Rules):
 
 @defect("responses-without-header", "A plain response has no continuity header.")
 class ResponsesWithoutHeader(Rules):
-    def answer_fields(self, told: Told, surface: Surface, *, streamed: bool) -> Fields:
+    def answer_fields(self, told: SessionInfo, surface: Surface, *, streamed: bool) -> Fields:
         quiet = surface is Surface.RESPONSES and not streamed
         return [] if quiet else super().answer_fields(told, surface, streamed=streamed)
 
 
 @defect("responses-stream-without-header", "A streamed response has no continuity header.")
 class ResponsesStreamWithoutHeader(Rules):
-    def answer_fields(self, told: Told, surface: Surface, *, streamed: bool) -> Fields:
+    def answer_fields(self, told: SessionInfo, surface: Surface, *, streamed: bool) -> Fields:
         quiet = surface is Surface.RESPONSES and streamed
         return [] if quiet else super().answer_fields(told, surface, streamed=streamed)
 
@@ -118,7 +118,7 @@ class ErrorWithoutHeader(Rules):
 
 @defect("completion-without-object", "A chat completion does not say what kind of object it is.")
 class CompletionWithoutObject(Rules):
-    def with_session(self, body: Mapping[str, Any], told: Told) -> dict[str, Any]:
+    def with_session(self, body: Mapping[str, Any], told: SessionInfo) -> dict[str, Any]:
         whole = super().with_session(body, told)
         return {name: value for name, value in whole.items() if name != "object" or value != "chat.completion"}
 
@@ -132,7 +132,7 @@ class StreamChunkWithoutChoices(Rules):
 
 @defect("response-without-output", "A response has an empty output; its text is nowhere.")
 class ResponseWithoutOutput(Rules):
-    def with_session(self, body: Mapping[str, Any], told: Told) -> dict[str, Any]:
+    def with_session(self, body: Mapping[str, Any], told: SessionInfo) -> dict[str, Any]:
         whole = super().with_session(body, told)
         return {**whole, "output": []} if body["object"] == "response" else whole
 
@@ -148,7 +148,7 @@ class SessionInANamedEvent(Rules):
 
 @defect("body-session-differs-from-header", "The body names another session than the header.")
 class BodySessionDiffersFromHeader(Rules):
-    def session_object(self, told: Told) -> dict[str, Any]:
+    def session_object(self, told: SessionInfo) -> dict[str, Any]:
         return {**super().session_object(told), "id": f"{told.id}-body"}
 
 

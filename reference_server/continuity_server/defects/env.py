@@ -3,9 +3,9 @@
 import hashlib
 import secrets
 
-from continuity_server.continuity import Rules
 from continuity_server.defects.registry import defect
-from continuity_server.environment import SHARED
+from continuity_server.rules import Rules
+from continuity_server.rules.env import SHARED
 from continuity_server.settings import Options
 
 

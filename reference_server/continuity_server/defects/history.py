@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
-from continuity_server.continuity import Rules
 from continuity_server.defects.registry import defect
-from continuity_server.derivation import Message
-from continuity_server.echo import Surface
-from continuity_server.errors import Case, Refusal
-from continuity_server.history import Messages, Unanswered, W
+from continuity_server.rules import Rules
+from continuity_server.rules.echo import Surface
+from continuity_server.rules.error import Case, Refusal
+from continuity_server.rules.history import Unanswered, W
+from continuity_server.rules.messages import Message, Messages
 from continuity_server.settings import Options
 
 

@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from continuity_server.continuity import Rules
 from continuity_server.defects.registry import defect
-from continuity_server.derivation import Message
-from continuity_server.echo import MAX_ID, Surface
-from continuity_server.errors import Case, Refusal
-from continuity_server.history import Messages, W
-from continuity_server.isolation import Act, T
-from continuity_server.lineage import Session
+from continuity_server.rules import Rules
+from continuity_server.rules.compress import Session
+from continuity_server.rules.echo import MAX_ID, Surface
+from continuity_server.rules.error import Case, Refusal
+from continuity_server.rules.history import W
+from continuity_server.rules.isolate import Act, T
+from continuity_server.rules.messages import Message, Messages
 from continuity_server.settings import HEADER, Options
 
 _ULID: Final = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}")

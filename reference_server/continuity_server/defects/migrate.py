@@ -5,11 +5,11 @@ import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from continuity_server.continuity import Rules
 from continuity_server.defects.registry import defect
-from continuity_server.errors import Case, Refusal
-from continuity_server.history import Messages
-from continuity_server.legacy import R, Sharing
+from continuity_server.rules import Rules
+from continuity_server.rules.error import Case, Refusal
+from continuity_server.rules.messages import Messages
+from continuity_server.rules.migrate import R, Sharing
 
 _PAUSE_SECONDS: Final = 0.5
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from continuity_server.continuity import Rules
+from continuity_server.rules import Rules
 
 
 @dataclass(frozen=True, slots=True)

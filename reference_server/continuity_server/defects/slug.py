@@ -3,13 +3,12 @@
 import secrets
 from collections.abc import Callable, Sequence
 
-from continuity_server.continuity import Rules
 from continuity_server.defects.registry import defect
-from continuity_server.derivation import Message
-from continuity_server.errors import Case, Refusal
-from continuity_server.history import Messages
+from continuity_server.rules import Rules
+from continuity_server.rules.error import Case, Refusal
+from continuity_server.rules.messages import Message, Messages
+from continuity_server.rules.slug import Part, T
 from continuity_server.settings import Options
-from continuity_server.slugs import Part, T
 
 
 @defect("slugs-share-a-session", "All slugs of a principal are in one session.")

@@ -2,15 +2,14 @@
 
 from collections.abc import Callable, Sequence
 
-from continuity_server.continuity import Rules
 from continuity_server.defects.registry import defect
-from continuity_server.derivation import Message
-from continuity_server.echo import Event
-from continuity_server.errors import Case, Refusal
-from continuity_server.history import Messages
-from continuity_server.lineage import P
+from continuity_server.rules import Rules
+from continuity_server.rules.compress import P
+from continuity_server.rules.echo import Event
+from continuity_server.rules.error import Case, Refusal
+from continuity_server.rules.messages import Message, Messages
+from continuity_server.rules.stream import E
 from continuity_server.settings import Options
-from continuity_server.streams import E
 
 
 @defect("chunk-ids-differ", "Every chunk of a streamed chat completion has an id of its own.", "adk-python#4216")
