@@ -1,4 +1,4 @@
-"""Settings: what the command line says, checked once and frozen. It knows no other module of the server."""
+"""Settings: the command line, checked once and frozen. It imports no other module of the server."""
 
 import argparse
 import ipaddress
@@ -90,23 +90,23 @@ def is_loopback(host: str) -> bool:
 
 def parse(arguments: list[str] | None = None) -> Settings:
     """Read the settings of a command line; a mistake ends the process with status 2 and a sentence."""
-    said = _parser().parse_args(arguments)
+    values = _parser().parse_args(arguments)
     return Settings(
-        host=said.host,
-        port=said.port,
-        db=said.db,
-        keys=tuple(said.key),
-        model=said.model,
+        host=values.host,
+        port=values.port,
+        db=values.db,
+        keys=tuple(values.key),
+        model=values.model,
         model_key=os.environ.get("CONTINUITY_MODEL_KEY"),
-        controls=said.controls,
-        defect=said.defect,
-        options=Options(**dict(said.option)),
-        cors=tuple(said.cors),
-        max_responses=said.max_responses,
-        context=said.context,
-        max_body=said.max_body,
-        public=said.public,
-        list_defects=said.defects,
+        controls=values.controls,
+        defect=values.defect,
+        options=Options(**dict(values.option)),
+        cors=tuple(values.cors),
+        max_responses=values.max_responses,
+        context=values.context,
+        max_body=values.max_body,
+        public=values.public,
+        list_defects=values.defects,
     )
 
 

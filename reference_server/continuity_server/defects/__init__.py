@@ -1,4 +1,7 @@
-"""Defects: the same server with one rule broken, one small override each. They are the proof that the checks can fail."""
+"""Defects: the same server with one behaviour broken. Each overrides the method where the behaviour is.
+
+They are the proof that the checks can fail. Only the composition root (`server.py`) imports them.
+"""
 
 from continuity_server.defects import (
     compress,
@@ -34,13 +37,7 @@ __all__ = [
     "error",
     "history",
     "isolate",
-    "listed",
     "migrate",
     "slug",
     "stream",
 ]
-
-
-def listed() -> list[dict[str, object]]:
-    """All defects, as `--defects` shows them."""
-    return [found.as_json() for found in DEFECTS.values()]

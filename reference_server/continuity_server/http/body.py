@@ -1,4 +1,4 @@
-"""Request bodies: bytes in, checked JSON out. It knows the shapes that both endpoints share, and refuses what cannot be meant."""
+"""Request bodies: bytes in, checked JSON out. What both endpoints share."""
 
 import hashlib
 import json
@@ -15,7 +15,7 @@ SAMPLING: Final = (
 
 
 def parsed(raw: bytes, content_type: str, rules: ContractRules) -> dict[str, Any]:
-    """Read the JSON object that a body is. ERROR-07: bad JSON and lone surrogates are `invalid_json`."""
+    """Parse the body as a JSON object. ERROR-07: bad JSON and lone surrogates are `invalid_json`."""
     if not rules.is_json(content_type):
         raise Refusal(Case.NOT_JSON, f"The body is announced as {content_type}. Send JSON.", param="Content-Type")
     try:
@@ -37,7 +37,7 @@ def _no_number(name: str) -> NoReturn:
 
 
 def fingerprint(body: dict[str, Any]) -> str:
-    """Tell one body from another, for Idempotency-Key."""
+    """Return a digest of the body: an Idempotency-Key belongs to one body."""
     return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
 
 
@@ -60,9 +60,9 @@ def name_of(body: dict[str, Any], name: str, default: str | None = None) -> str 
 
 
 def sampling(body: dict[str, Any], rules: ContractRules) -> dict[str, Any]:
-    """Pick what is passed on to the model as it is."""
+    """Return the fields that are passed on to the model as they are."""
     for name in MODEL_FIELDS.keys() & body.keys():
-        if not rules.is_absent(body[name]) and not rules.model_takes(name, body[name]):
+        if not rules.model_takes(name, body[name]):
             raise invalid(f"{name} has the wrong type or is out of its bounds.", name)
     return {name: body[name] for name in SAMPLING if body.get(name) is not None}
 

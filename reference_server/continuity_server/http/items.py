@@ -1,4 +1,4 @@
-"""Items: the input and output of /v1/responses, to and from the messages of one history (HISTORY-13). Pure."""
+"""Items: the input and output of /v1/responses, translated to and from messages (HISTORY-13). Pure."""
 
 from typing import Any, Final
 
@@ -13,11 +13,11 @@ _ROLES: Final = frozenset({"user", "assistant", "system", "developer"})
 def messages_of(body: dict[str, Any]) -> list[Message]:
     """`instructions` and `input` as messages."""
     instructions = expect(body, "instructions", str)
-    said = body.get("input")
-    if isinstance(said, str) and said:
-        items: list[Message] = [{"role": "user", "content": said}]
-    elif isinstance(said, list) and said:
-        items = [_message(item, f"input[{index}]") for index, item in enumerate(said)]
+    value = body.get("input")
+    if isinstance(value, str) and value:
+        items: list[Message] = [{"role": "user", "content": value}]
+    elif isinstance(value, list) and value:
+        items = [_message(item, f"input[{index}]") for index, item in enumerate(value)]
     else:
         raise invalid("input is missing or empty. Send a text or a list of items.", "input")
     return [{"role": "system", "content": instructions}, *items] if instructions else items
@@ -40,7 +40,7 @@ def _message(item: object, where: str) -> Message:
 
 
 def _content(content: Any) -> Any:
-    """Text parts have another name in chat messages; a lone one is just its text."""
+    """Text parts have another type name in chat messages; a single one becomes its text."""
     if isinstance(content, str):
         return content
     parts = [{"type": "text", "text": part["text"]} if part["type"] in TEXT_PARTS else part for part in content]
@@ -67,7 +67,7 @@ def _call(item: dict[str, Any], where: str) -> Message:
 
 
 def tools_of(body: dict[str, Any]) -> list[dict[str, Any]]:
-    """Give function tools the form that chat models take; tools that a provider would host are none of ours."""
+    """Return function tools in the form that chat models take. Tools that a provider would host are left out."""
     return [
         {
             "type": "function",
@@ -78,10 +78,10 @@ def tools_of(body: dict[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def output_of(made: TurnOutput, answer_id: str) -> list[dict[str, Any]]:
-    """Show what a turn made as output items: the message, if it says anything or nothing else was made, and the client's calls."""
+def output_of(output: TurnOutput, answer_id: str) -> list[dict[str, Any]]:
+    """Return the output of a turn as items: the message, unless it is empty and there are calls, and the calls of the client's tools."""
     suffix = answer_id.removeprefix("resp_")
-    part = {"type": "output_text", "text": made.text, "annotations": [], "logprobs": []}
+    part = {"type": "output_text", "text": output.text, "annotations": [], "logprobs": []}
     message = {"id": f"msg_{suffix}", "type": "message", "role": "assistant", "status": "completed", "content": [part]}
     calls = [
         {
@@ -91,6 +91,6 @@ def output_of(made: TurnOutput, answer_id: str) -> list[dict[str, Any]]:
             "call_id": call["id"],
             **call["function"],
         }
-        for index, call in enumerate(made.client_calls)
+        for index, call in enumerate(output.client_calls)
     ]
-    return [message, *calls] if made.text or not calls else calls
+    return [message, *calls] if output.text or not calls else calls

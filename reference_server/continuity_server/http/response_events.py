@@ -7,7 +7,7 @@ from aiohttp import web
 
 from continuity_server.http.sse import EventStream
 from continuity_server.rules import Rules
-from continuity_server.rules.echo import SessionInfo, Surface
+from continuity_server.rules.echo import SessionInfo
 from continuity_server.rules.error import Refusal
 from continuity_server.turn.agent import Agent
 from continuity_server.turn.types import Outcome, TurnRequest
@@ -16,17 +16,17 @@ from continuity_server.turn.types import Outcome, TurnRequest
 class ResponseEvents:
     """STREAM-01: one response id in all events; STREAM-02: it ends with response.completed or response.failed."""
 
-    def __init__(self, stream: EventStream, rules: Rules, ask: TurnRequest, frame: dict[str, Any]) -> None:
+    def __init__(self, stream: EventStream, rules: Rules, request: TurnRequest, frame: dict[str, Any]) -> None:
         self._stream = stream
         self._rules = rules
-        self._ask = ask
+        self._request = request
         self._frame = frame
         self._numbers = itertools.count()
         self._sent = ""
 
     async def run(self, agent: Agent) -> web.StreamResponse:
         try:
-            await self._finish(await agent.turn(self._ask, self))
+            await self._finish(await agent.turn(self._request, self))
         except Refusal as refusal:
             if not self._stream.opened:
                 raise
@@ -37,19 +37,21 @@ class ResponseEvents:
     def gone(self) -> bool:
         return self._stream.gone
 
-    async def text(self, told: SessionInfo, delta: str) -> None:
-        await self._open(told)
+    async def text(self, session_info: SessionInfo, delta: str) -> None:
+        await self._open(session_info)
         if not self._sent:
             await self._begin_message()
         self._sent += delta
         await self._send("response.output_text.delta", **self._part_place(), delta=delta, logprobs=[])
 
-    async def _open(self, told: SessionInfo) -> None:
-        if self._stream.opened:
-            return
-        await self._stream.open(self._rules.answer_fields(told, Surface.RESPONSES, streamed=True))
-        for event in ("response.created", "response.in_progress"):
-            await self._send(event, response=self._named(self._frame, event))
+    async def _open(self, session_info: SessionInfo) -> None:
+        if not self._stream.opened:
+            await self._stream.open(self._rules.answer_fields(session_info))
+            await self._begin()
+
+    async def _begin(self) -> None:
+        await self._send("response.created", response=self._frame)
+        await self._send("response.in_progress", response=self._frame)
 
     async def _begin_message(self) -> None:
         item = {"id": self._message_id, "type": "message", "role": "assistant", "status": "in_progress", "content": []}
@@ -58,15 +60,17 @@ class ResponseEvents:
         await self._send("response.content_part.added", **self._part_place(), part=part)
 
     async def _finish(self, outcome: Outcome) -> None:
-        """COMPRESS-07: `session` is on the response object of response.completed."""
         body = outcome.body
         if outcome.replayed:
             self._frame = {**self._frame, "id": body["id"], "created_at": body["created_at"]}
-        await self._open(outcome.told)
+        await self._open(outcome.session_info)
         for index, item in enumerate(body["output"]):
             await (self._end_message(item) if item["type"] == "message" else self._call(index, item))
-        for event in self._rules.response_end(("response.completed", body)):
-            await self._send(event[0], response=self._named(event[1], event[0]))
+        await self._complete(body)
+
+    async def _complete(self, body: dict[str, Any]) -> None:
+        """COMPRESS-07: the response object of response.completed carries `session`."""
+        await self._send("response.completed", response=body)
 
     async def _end_message(self, item: dict[str, Any]) -> None:
         part = item["content"][0]
@@ -90,14 +94,9 @@ class ResponseEvents:
         await self._send("response.output_item.done", output_index=index, item=item)
 
     async def _fail(self, refusal: Refusal) -> None:
-        """Settled: after the first event a failure is `response.failed`."""
+        """After the first event a failure is `response.failed`."""
         error = {"code": "server_error", "message": self._rules.error_body(refusal)["error"]["message"]}
-        failed = {**self._frame, "status": "failed", "error": error}
-        for event in self._rules.failed_end([("response.failed", failed)]):
-            await self._send(event[0], response=self._named(event[1], event[0]))
-
-    def _named(self, response: dict[str, Any], event: str) -> dict[str, Any]:
-        return {**response, "id": self._rules.stream_id(str(response["id"]), event)}
+        await self._send("response.failed", response={**self._frame, "status": "failed", "error": error})
 
     @property
     def _message_id(self) -> str:
@@ -106,5 +105,5 @@ class ResponseEvents:
     def _part_place(self) -> dict[str, Any]:
         return {"output_index": 0, "content_index": 0, "item_id": self._message_id}
 
-    async def _send(self, event: str, **data: object) -> None:
+    async def _send(self, event: str, **data: Any) -> None:
         await self._stream.send({"type": event, "sequence_number": next(self._numbers), **data}, event)

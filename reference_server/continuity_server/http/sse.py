@@ -1,4 +1,4 @@
-"""Server-sent events: an answer that is opened with its first event, and survives a client that hangs up."""
+"""Server-sent events: the answer opens with the first event, and a client that hangs up does not stop the turn."""
 
 import json
 from typing import Any
@@ -10,7 +10,7 @@ from continuity_server.rules.echo import Fields
 
 
 class EventStream:
-    """A streamed answer. STREAM-03: after the client has gone the turn goes on, and what is sent goes nowhere."""
+    """A streamed answer. STREAM-03: after the client has hung up the turn goes on, and events are dropped."""
 
     def __init__(self, request: web.Request) -> None:
         self._request = request

@@ -1,4 +1,4 @@
-"""The built-in model: it answers at once, and says inside its bracket what it saw, since nobody can read its log.
+"""The built-in model: it answers at once, and lists in a bracket what it was sent, because nobody can read its log.
 
 A mark is `[u:7f3a9b21]` in a user's text, `[s:…]` in a system prompt, `[a:7f3a9b21#17 saw …]` in an answer, `[sum#18 covers …]` in a summary. One bracket is
 one token. It is a model like any other: it is sent messages and knows nothing else.
@@ -48,8 +48,8 @@ class BuiltinModel:
 
 
 def _listed(tokens: Iterator[str]) -> str:
-    found = list(tokens)
-    return " ".join(found if len(found) <= _MOST_TOKENS else [*found[: _MOST_TOKENS - 1], "..."])
+    names = list(tokens)
+    return " ".join(names if len(names) <= _MOST_TOKENS else [*names[: _MOST_TOKENS - 1], "..."])
 
 
 def _seen(messages: Sequence[Message]) -> Iterator[str]:

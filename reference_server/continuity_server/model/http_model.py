@@ -1,4 +1,4 @@
-"""The model: whoever answers POST {URL}/chat/completions, asked plain or streamed. It knows no sessions."""
+"""A model behind an OpenAI-compatible URL: POST {URL}/chat/completions, plain or streamed."""
 
 import json
 from collections.abc import AsyncIterator
@@ -88,5 +88,5 @@ def _call(call: dict[str, Any]) -> dict[str, Any]:
 
 
 def _usage(body: dict[str, Any]) -> Usage:
-    said = body.get("usage") or {}
-    return Usage(int(said.get("prompt_tokens") or 0), int(said.get("completion_tokens") or 0))
+    usage = body.get("usage") or {}
+    return Usage(int(usage.get("prompt_tokens") or 0), int(usage.get("completion_tokens") or 0))

@@ -1,6 +1,6 @@
 """The execution environment: one tool, `workspace`, that writes and reads named notes as files.
 
-Which turns share an environment is a rule (`environment.py`); here an environment is a name, and a folder. It knows nothing of turns.
+Which turns share an environment is a rule (`rules/env.py`). Here an environment is a name and a folder.
 """
 
 import hashlib
@@ -37,26 +37,26 @@ class Workspace:
         self.offered = offered
 
     def run(self, environment: str, arguments: str) -> str:
-        """Do what a tool call asks; what is wrong with it is said in the result, for the model to read."""
+        """Run a tool call. An error is part of the result, for the model to read."""
         try:
-            said = json.loads(arguments or "{}")
+            action = json.loads(arguments or "{}")
         except ValueError:
-            said = None
-        if not isinstance(said, dict) or not isinstance(said.get("name"), str):
+            action = None
+        if not isinstance(action, dict) or not isinstance(action.get("name"), str):
             return "error: the arguments are a JSON object with action and name"
-        if not 0 < len(said["name"]) <= _LONGEST_NAME:
+        if not 0 < len(action["name"]) <= _LONGEST_NAME:
             return f"error: the name of a note has 1 to {_LONGEST_NAME} characters"
         try:
-            return self._do(self._folder / environment / _file_name(said["name"]), said)
+            return self._do(self._folder / environment / _file_name(action["name"]), action)
         except OSError:
             return "error: the workspace cannot be used now"
 
-    def _do(self, path: Path, said: dict[str, Any]) -> str:
-        if said.get("action") == "write":
+    def _do(self, path: Path, action: dict[str, Any]) -> str:
+        if action.get("action") == "write":
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(str(said.get("text", "")), encoding="utf-8")
+            path.write_text(str(action.get("text", "")), encoding="utf-8")
             return "written"
-        if said.get("action") != "read":
+        if action.get("action") != "read":
             return "error: action is write or read"
         return path.read_text(encoding="utf-8") if path.exists() else "error: there is no note of that name"
 

@@ -1,7 +1,6 @@
-"""Every rule of the contract, in one class of small methods.
+"""The contract, as small pure methods: which session a turn is in, what the model sees, what is stored, what the client gets.
 
-What h11's `_state.py` is to HTTP: everything that decides which session a turn is in, what the model sees, what is stored and what the client is told
-lives in the modules that it is made of. Nothing here knows aiohttp, SQLite or a model. A defect is a subclass that overrides one method.
+There is one file an area, named as the area is in the spec. Nothing here knows aiohttp, SQLite or a model, so every rule can be tested with plain values.
 """
 
 from continuity_server.rules.compress import CompressRules
@@ -10,14 +9,15 @@ from continuity_server.rules.contract import ContractRules
 from continuity_server.rules.delete import DeleteRules
 from continuity_server.rules.derive import DeriveRules
 from continuity_server.rules.discover import DiscoverRules
-from continuity_server.rules.durable import DurableRules
 from continuity_server.rules.echo import EchoRules
 from continuity_server.rules.env import EnvRules
+from continuity_server.rules.error import ErrorRules
 from continuity_server.rules.history import HistoryRules
 from continuity_server.rules.isolate import IsolateRules
 from continuity_server.rules.migrate import MigrateRules
 from continuity_server.rules.slug import SlugRules
 from continuity_server.rules.stream import StreamRules
+from continuity_server.settings import Options
 
 
 class Rules(
@@ -30,10 +30,13 @@ class Rules(
     EnvRules,
     StreamRules,
     IsolateRules,
-    DurableRules,
     ConcurRules,
     DeleteRules,
     DiscoverRules,
     ContractRules,
+    ErrorRules,
 ):
-    """The contract: a base class for each area of it. ERROR is a table, in `errors.py`."""
+    """All rules, under the options of one server. DURABLE has no decision to make: it is a setting, in `durable.py`."""
+
+    def __init__(self, options: Options) -> None:
+        self.options = options

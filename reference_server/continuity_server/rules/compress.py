@@ -1,10 +1,10 @@
-"""COMPRESS: chains of sessions, where they end, and what a compression keeps. Pure: lookups come as functions."""
+"""COMPRESS: chains of sessions, where they end, and what a compression keeps. Pure: lookups are passed in as functions."""
 
 import hashlib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Final
 
 from continuity_server.rules.messages import SUMMARY_NAME, Message, Messages, is_system
 from continuity_server.settings import Options
@@ -18,12 +18,11 @@ SUMMARISE: Final = (
 )
 SUMMARISE_NOW: Final = "Write the summary now."
 CHARACTERS_A_TOKEN: Final = 4
-P = TypeVar("P")
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """One row of the lineage. `next` is the compression child, `epoch` counts how often the history was replaced."""
+    """One session. `next` is its compression child; `epoch` counts how often its history was replaced."""
 
     id: str
     root: str
@@ -35,11 +34,12 @@ class Session:
     covered: "Covered | None" = None
     compress_next: bool = False
     created: int = 0
+    owner: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Covered:
-    """Which user messages a summary stands for: how many, and a running digest of their texts."""
+    """The user messages that a summary replaces: how many, and a running digest of their texts."""
 
     count: int = 0
     digest: str = ""
@@ -67,44 +67,16 @@ class CompressRules:
             at = following
         return at
 
-    def read_from(self, start: Session, tip: Session) -> Session:  # noqa: ARG002 - the rule is that the tip counts
-        """COMPRESS-02: a stale parent is resolved before history is read."""
-        return tip
-
-    def written_to(self, start: Session, tip: Session, *, derived: bool) -> Session:  # noqa: ARG002 - the rule is that the tip counts
-        """COMPRESS-03, -13: ... and before the turn is written, whether a client named the parent or it was derived."""
-        return tip
-
-    def landing(self, looked: P, look_again: Callable[[], P]) -> P:  # noqa: ARG002 - the rule is that the second look counts
-        """COMPRESS-11: while a turn waited for another of its chain, the session may have rotated."""
-        return look_again()
-
     def rotates(self) -> bool:
         """COMPRESS-14: compressing moves the session to a new id (rotate), or does not (in-place)."""
         return self.options.compaction == "rotate"
 
     def is_successor(self, kind: str) -> bool:
-        """COMPRESS-05: only a compression child is what its parent went on as; forks and branches are not."""
+        """COMPRESS-05: only a compression child continues its parent; forks and branches do not."""
         return kind == COMPRESSION
 
-    def end_reason(self, kind: str) -> str | None:
-        """COMPRESS-10: the rotated parent is ended, and says why."""
-        return kind
-
-    def child_parent(self, parent: str) -> str | None:
-        """COMPRESS-10: the child names its parent."""
-        return parent
-
-    def child_owner(self, owner: str) -> str:
-        """COMPRESS-15: the child belongs to the same principal."""
-        return owner
-
-    def unsummarised(self, before: Sequence[Message], turn: Sequence[Message]) -> Messages | None:  # noqa: ARG002 - the rule is that they stay
-        """COMPRESS-12: where the summary failed the history stays as it is, which is None here."""
-        return None
-
     def compression_due(self, session: Session | None, messages: Sequence[Message], limit: int) -> bool:
-        """Compress when a control asked for it, or the history has outgrown the context."""
+        """Compress when the control API asked for it, or when the history is larger than the context."""
         asked = session is not None and session.compress_next
         return asked or self.size(messages) > limit
 
@@ -121,21 +93,23 @@ class CompressRules:
         return [{"role": "system", "content": SUMMARISE}, *conversation, {"role": "user", "content": SUMMARISE_NOW}]
 
     def summary_message(self, text: str) -> Message:
-        """COMPRESS-02: the summary, in words that do not make the next call look like one that asks for a summary."""
+        """COMPRESS-02: the summary, worded so that the next call does not look like a request for a summary."""
         return {
             "role": "system",
             "name": SUMMARY_NAME,
             "content": f"What was said earlier in this conversation: {text}",
         }
 
-    def compacted(self, before: Sequence[Message], summary: str, turn: Sequence[Message]) -> Messages:
-        """COMPRESS-02, -09: the system prompts, the summary instead of the earlier turns, and the newest turn."""
+    def compacted(self, before: Sequence[Message], summary: str, turn: Sequence[Message]) -> Messages | None:
+        """COMPRESS-02, -09, -12: the system prompts, the summary instead of the earlier turns, and the newest turn. Without a summary nothing changes."""
+        if not summary:
+            return None
         return _with_summary(before, self.summary_message(summary), turn)
 
     def without_covered(
         self, body: Sequence[Message], stored: Sequence[Message], covered: Covered | None
     ) -> Messages | None:
-        """COMPRESS-16: where the body begins with what was compressed, the compressed history and the rest; else nothing."""
+        """COMPRESS-16: the compressed history and the rest of the body, if the body begins with what was compressed; else None."""
         users = [index for index, message in enumerate(body) if message["role"] == "user"]
         summary = next((message for message in stored if message.get("name") == SUMMARY_NAME), None)
         if covered is None or summary is None or len(users) <= covered.count:
@@ -150,5 +124,5 @@ class CompressRules:
 
 
 def _with_summary(before: Sequence[Message], summary: Message, rest: Sequence[Message]) -> Messages:
-    """Of what was before the summary only the system prompts are left."""
+    """Of the messages before the summary only the system prompts stay."""
     return [*(message for message in before if is_system(message)), summary, *rest]

@@ -1,10 +1,11 @@
-"""CONCUR: which turns wait for each other, and what one is told that may not wait. Pure: names in, names out."""
+"""CONCUR: what happens to a turn whose session is busy. Pure."""
 
 from typing import Final
 
+from continuity_server.rules.error import Case, Refusal
 from continuity_server.settings import Options
 
-_SECONDS: Final = 1
+_RETRY_SECONDS: Final = 1
 
 
 class ConcurRules:
@@ -12,14 +13,8 @@ class ConcurRules:
 
     options: Options
 
-    def chain_lock(self, owner: str, chain: str, request: str) -> tuple[str, str, str]:  # noqa: ARG002 - the rule is that the request does not matter
-        """CONCUR-01, -03: turns of one chain of sessions wait for each other, and for nobody else."""
-        return ("chain", owner, chain)
-
-    def rejects(self) -> bool:
-        """CONCUR-01: a turn of a busy session waits (serialize), or is refused (reject)."""
-        return self.options.turns == "reject"
-
-    def retry_after(self) -> int | None:
-        """CONCUR-05: who is refused is told when to come again."""
-        return _SECONDS
+    def check_not_busy(self, *, busy: bool) -> None:
+        """CONCUR-01, -05: a turn of a busy session waits (serialize), or is refused with the time to try again (reject)."""
+        if busy and self.options.turns == "reject":
+            message = "Another turn of this session is running. Try again when it is answered."
+            raise Refusal(Case.SESSION_BUSY, message, retry_after=_RETRY_SECONDS)

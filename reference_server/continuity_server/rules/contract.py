@@ -1,13 +1,12 @@
-"""CONTRACT: what a request must be before any session is asked for. Pure: text and fields in, text and fields out."""
+"""CONTRACT: what every request must be like, whatever it asks for. Pure: text and fields in, text and fields out."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from continuity_server.rules.error import invalid
-from continuity_server.rules.messages import Message
 
 DEEPEST: Final = 100
-"""How deep a body may be nested. What is deeper is nothing that a client means, and more than encoders can bear."""
+"""How deep a body may be nested. No client means a deeper one, and JSON encoders fail on it."""
 LONGEST_PAGE: Final = 100
 _JSON: Final = "application/json"
 
@@ -17,7 +16,7 @@ def _number(least: float, most: float) -> Callable[[object], bool]:
 
 
 def _integer(least: float, most: float) -> Callable[[object], bool]:
-    """In JSON 1.0 is an integer too."""
+    """1.0 is an integer too, as in JSON Schema."""
     in_range = _number(least, most)
     return lambda value: (
         in_range(value) and (isinstance(value, int) or (isinstance(value, float) and value.is_integer()))
@@ -51,23 +50,23 @@ MODEL_FIELDS: Final[Mapping[str, Callable[[object], bool]]] = {
     "tool_choice": lambda value: isinstance(value, str | dict),
     "parallel_tool_calls": lambda value: isinstance(value, bool),
 }
-"""OpenAI's fields that only the model reads. Null counts as absent."""
+"""OpenAI's fields that only the model reads, each with the test of its value."""
 
 
 class ContractRules:
     """The rules that hold on every request, whatever it asks for."""
 
     def is_json(self, content_type: str) -> bool:
-        """CONTRACT-13: a body that is announced as something else than JSON is refused. One that says nothing is taken for JSON."""
+        """CONTRACT-13: a body with another content type than JSON is refused. No content type counts as JSON."""
         kind = content_type.partition(";")[0].strip().lower()
         return kind in {"", _JSON} or (kind.startswith("application/") and kind.endswith("+json"))
 
     def decoded(self, raw: bytes) -> str:
-        """CONTRACT-06: JSON is UTF-8, and bytes that are none are refused, never replaced."""
+        """CONTRACT-06: JSON is UTF-8. Bytes that are not UTF-8 are refused, never replaced."""
         return raw.decode("utf-8-sig")
 
     def is_too_deep(self, body: object) -> bool:
-        """CONTRACT-07: a body that is nested too deep is refused before anybody has to write it down again."""
+        """CONTRACT-07: a body that is nested too deep is refused before anything encodes it again."""
         level, depth = [body], 0
         while level and depth <= DEEPEST:
             level = [item for value in level for item in _items(value)]
@@ -75,26 +74,18 @@ class ContractRules:
         return bool(level)
 
     def allow_fields(self, methods: Iterable[str]) -> list[tuple[str, str]]:
-        """CONTRACT-05: a method that a path does not take is answered with those that it takes."""
+        """CONTRACT-05: the refusal of a method names the methods that the path takes."""
         return [("Allow", ", ".join(sorted(methods)))]
 
     def page_limit(self, text: str) -> int:
-        """CONTRACT-02: what the document rules out is refused, at its borders too."""
+        """CONTRACT-02: a limit outside the bounds of the OpenAPI document is refused."""
         if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= LONGEST_PAGE:
             raise invalid(f"limit is no number from 1 to {LONGEST_PAGE}.", "limit")
         return int(text)
 
-    def is_absent(self, value: object) -> bool:
-        """CONTRACT-01: null is as good as nothing."""
-        return value is None
-
     def model_takes(self, name: str, value: object) -> bool:
-        """CONTRACT-12: a field that only the model reads has OpenAI's type and bounds."""
-        return MODEL_FIELDS[name](value)
-
-    def readable(self, message: Message) -> Message:
-        """CONTRACT-04: a message of any documented shape is one that the agent can work with."""
-        return message
+        """CONTRACT-01, -12: a field that only the model reads has OpenAI's type and bounds, or is null, which counts as absent."""
+        return value is None or MODEL_FIELDS[name](value)
 
 
 def _items(value: object) -> list[object]:

@@ -1,4 +1,4 @@
-"""DERIVE: how an id is made where the client names none. Pure: text in, id out."""
+"""DERIVE: how an id is made when the client names none. Pure: text in, id out."""
 
 import hashlib
 import json
@@ -15,8 +15,7 @@ OPENING_PARTS: Final = frozenset({"text", "input_text"})
 class DeriveRules:
     """The rules that make an id from the opening of a conversation."""
 
-    def __init__(self, options: Options) -> None:
-        self.options = options
+    options: Options
 
     def derived_id(self, body: Mapping[str, Any]) -> str | None:
         """DERIVE-01, -02, -03, -06: system prompt and first user message make the id, and nothing else does."""
@@ -50,7 +49,7 @@ class DeriveRules:
         return ""
 
     def part_counts(self, part: Mapping[str, Any]) -> bool:
-        """DERIVE-07: other parts than text do not count; what a model said (`output_text`) is no part of an opening."""
+        """DERIVE-07: other parts than text do not count; what a model wrote (`output_text`) is not part of an opening."""
         return part.get("type") in OPENING_PARTS
 
     def join_parts(self, texts: Sequence[str]) -> str:
@@ -68,7 +67,3 @@ class DeriveRules:
     def digest(self, seed: bytes) -> str:
         """DERIVE-04, -11: SHA-256, so that any process computes the same id at any time."""
         return hashlib.sha256(seed).hexdigest()
-
-    def owner(self, principal: str, session: str) -> str:  # noqa: ARG002 - the rule is that the id does not matter
-        """DERIVE-13, ISOLATE-06: a session is named by (principal, id), whatever the id looks like."""
-        return principal

@@ -1,4 +1,4 @@
-"""ECHO: how a client names a session, and how it learns the id. Pure: header fields in, header fields out."""
+"""ECHO: how a client names a session, and how it learns the id of its session. Pure: header fields in, header fields out."""
 
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
@@ -13,16 +13,20 @@ DEGRADED_HEADER: Final = "X-Session-Degraded"
 MAX_ID: Final = 256
 
 Fields = list[tuple[str, str]]
-Event = tuple[str | None, dict[str, Any]]
+
+CORS_ALLOWED: Final = ("Authorization", "Content-Type", "Idempotency-Key", HEADER)
+"""ECHO-07: the request headers that a browser may send."""
+CORS_EXPOSED: Final = (HEADER, DEGRADED_HEADER, "Retry-After")
+"""ECHO-07: the response headers that a script may read."""
 
 
 def is_id(text: str) -> bool:
-    """Tell whether a client could send this as the id of a session."""
+    """Whether a client could send this text as the id of a session."""
     return text.strip(" \t") == text != "" and len(text) <= MAX_ID and not _has_control_characters(text)
 
 
 def _has_control_characters(text: str) -> bool:
-    """Control characters, and the lone surrogates that bytes become which are no UTF-8."""
+    """Whether there are control characters, or lone surrogates, which stand for bytes that are not UTF-8."""
     return any(unicodedata.category(character) in {"Cc", "Cs"} for character in text)
 
 
@@ -35,7 +39,7 @@ class Surface(Enum):
 
 @dataclass(frozen=True, slots=True)
 class SessionInfo:
-    """What an answer tells of its session."""
+    """What an answer says about its session. `rotated_from`: the id that this turn's compression left behind."""
 
     id: str
     rotated_from: str | None = None
@@ -48,7 +52,7 @@ class EchoRules:
     options: Options
 
     def sent_id(self, fields: Iterable[tuple[str, str]]) -> str | None:
-        """ISOLATE-03: two continuity headers are refused; else the one, checked."""
+        """ISOLATE-03: two continuity headers are refused; a single one is checked."""
         values = [value for name, value in fields if self.is_continuity_header(name)]
         if len(values) > 1:
             raise Refusal(Case.INVALID_SESSION_ID, f"The request has {len(values)} {HEADER} headers. Send one.")
@@ -63,7 +67,7 @@ class EchoRules:
         return self.checked_id(value) if value else None
 
     def checked_id(self, value: str) -> str:
-        """ISOLATE-03, -04: control characters, bytes that are no UTF-8 and more than 256 characters are refused."""
+        """ISOLATE-03, -04: control characters, bytes that are not UTF-8 and more than 256 characters are refused."""
         if len(value) > MAX_ID:
             raise Refusal(
                 Case.INVALID_SESSION_ID, f"The id in {HEADER} has more than {MAX_ID} characters. Send a shorter one."
@@ -75,54 +79,44 @@ class EchoRules:
         return value
 
     def chosen_id(self, sent: str | None, derived: Callable[[], str | None]) -> tuple[str | None, bool]:
-        """DERIVE-14: a client-named id wins over derivation. The second value says whether the id was derived."""
+        """DERIVE-14: a client-named id wins over derivation. The second value says whether the id is derived."""
         return (sent, False) if sent is not None else (derived(), True)
 
-    def header_on_responses(self, sent: str | None) -> str | None:
-        """ECHO-11: a continuity header on /v1/responses is honoured, never silently ignored."""
-        return sent
-
-    def told_id(self, sent: str | None, root: str, tip: str) -> str:
+    def echoed_id(self, sent: str | None, root: str, tip: str) -> str:
         """ECHO-02, COMPRESS-01: the tip (echo=tip), or the id by which the client knows the chain (echo=alias)."""
         if self.options.echo == "tip":
             return tip
         return sent if sent is not None else root
 
-    def answer_fields(self, told: SessionInfo, surface: Surface, *, streamed: bool) -> Fields:  # noqa: ARG002 - on every surface, streamed or not
+    def answer_fields(self, session_info: SessionInfo) -> Fields:
         """ECHO-01, -03, -05: the continuity header, exactly once; HISTORY-06: a degraded answer says so."""
-        return [*self.header_fields(told.id), *self.degraded_fields(told)]
+        return [*self.header_fields(session_info.id), *self.degraded_fields(session_info)]
 
     def header_fields(self, session: str) -> Fields:
         return [(HEADER, session)] if self.options.tells == "header" else []
 
-    def degraded_fields(self, told: SessionInfo) -> Fields:
-        return [(DEGRADED_HEADER, "history-unavailable")] if told.degraded else []
+    def degraded_fields(self, session_info: SessionInfo) -> Fields:
+        return [(DEGRADED_HEADER, "history-unavailable")] if session_info.degraded else []
 
     def error_fields(self, session: str | None) -> Fields:
         """ECHO-08: an error after the session was resolved carries the header."""
         return self.header_fields(session) if session is not None else []
 
-    def session_object(self, told: SessionInfo) -> dict[str, Any]:
+    def session_object(self, session_info: SessionInfo) -> dict[str, Any]:
         """ECHO-10: body and header name the same session."""
-        return {"id": told.id, "rotated_from": told.rotated_from, "degraded": told.degraded}
+        return {
+            "id": session_info.id,
+            "rotated_from": session_info.rotated_from,
+            "degraded": session_info.degraded,
+        }
 
-    def with_session(self, body: Mapping[str, Any], told: SessionInfo) -> dict[str, Any]:
+    def with_session(self, body: Mapping[str, Any], session_info: SessionInfo) -> dict[str, Any]:
         """ECHO-09: the OpenAI object as it is, and `session` beside its own fields."""
-        told_too = {"session": self.session_object(told)} if self.options.tells == "header" else {}
-        return {**body, **told_too}
+        session = {"session": self.session_object(session_info)} if self.options.tells == "header" else {}
+        return {**body, **session}
 
-    def last_chunks(self, finish: Mapping[str, Any], session: Mapping[str, Any]) -> list[Event]:
-        """COMPRESS-07, ECHO-09: `session` rides on the chunk with the finish_reason; an event of its own breaks clients."""
-        return [(None, {**finish, **session})]
-
-    def final_told(self, before: SessionInfo, after: SessionInfo, *, streamed: bool) -> SessionInfo:  # noqa: ARG002 - the rule is that the turn's end counts
-        """COMPRESS-01, -07: the answer whose turn rotated the session tells the new id, a stream at its end."""
-        return after
-
-    def cors_allowed(self) -> tuple[str, ...]:
-        """ECHO-07: what a browser may send."""
-        return ("Authorization", "Content-Type", "Idempotency-Key", HEADER)
-
-    def cors_exposed(self) -> tuple[str, ...]:
-        """ECHO-07: what a browser may read."""
-        return (HEADER, DEGRADED_HEADER, "Retry-After")
+    def check_same_session(self, named: str | None, tip: str) -> None:
+        """ECHO-11: a header beside a slug or a response id must resolve to the same tip."""
+        if named != tip:
+            message = "The header and the body name two sessions. Leave one of the two out."
+            raise Refusal(Case.SESSION_CONFLICT, message)

@@ -14,7 +14,7 @@ class EnvRules:
 
     options: Options
 
-    def environment(self, owner: str, root: str, tip: str) -> str:  # noqa: ARG002 - the rule is that the tip does not matter
+    def environment(self, owner: str, root: str) -> str:
         """ENV-01, -02, -03: one for all (shared), or one for each chain, named by its root, which outlives rotations and restarts."""
         if self.options.environment == "shared":
             return SHARED

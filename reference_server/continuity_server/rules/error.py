@@ -1,9 +1,9 @@
-"""The errors of the contract, as data: each case with its status, type and code.
+"""ERROR: every way in which a request is refused, with its status, type and code. Pure.
 
-ERROR: errors have the status, type and code of this table. It knows neither HTTP libraries nor the store; `app.py` turns a `Refusal` into an
-answer, and a stream turns it into its last event.
+Any layer raises a `Refusal`. The middleware turns it into an answer, and a stream turns it into its last event.
 """
 
+import json
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What a client can tell a case by."""
+    """The status, type and code of an error."""
 
     status: int
     type: str
@@ -44,7 +44,7 @@ class Case(Enum):
 
 
 class Refusal(Exception):  # noqa: N818 - the spec's word: a request is refused
-    """A request that is not answered. `session` is the id to tell, once one was resolved (ECHO-08)."""
+    """A request that is refused. `session` is the id for the continuity header, once a session was resolved (ECHO-08)."""
 
     def __init__(self, case: Case, message: str, *, param: str | None = None, retry_after: int | None = None) -> None:
         super().__init__(message)
@@ -53,11 +53,24 @@ class Refusal(Exception):  # noqa: N818 - the spec's word: a request is refused
         self.retry_after = retry_after
         self.session: str | None = None
 
-    def body(self, kind: Kind) -> dict[str, Any]:
-        """ISOLATE-12: the OpenAI envelope. The message is written by us: no trace, path, SQL or key gets in."""
-        return {"error": {"message": str(self), "type": kind.type, "param": self.param, "code": kind.code}}
-
 
 def invalid(message: str, param: str | None = None) -> Refusal:
-    """Refuse a body that says what cannot be meant: the commonest refusal."""
+    """Make the most common refusal: a field of the request is wrong."""
     return Refusal(Case.INVALID_REQUEST, message, param=param)
+
+
+class ErrorRules:
+    """The rules about the form of an error."""
+
+    def error_kind(self, case: Case) -> Kind:
+        """ERROR: the status, type and code of a case are those of the table above."""
+        return case.value
+
+    def error_body(self, refusal: Refusal) -> dict[str, Any]:
+        """ISOLATE-12: the OpenAI envelope. The message is one of ours: no trace, path, SQL or key gets in."""
+        kind = self.error_kind(refusal.case)
+        return {"error": {"message": str(refusal), "type": kind.type, "param": refusal.param, "code": kind.code}}
+
+    def error_text(self, body: dict[str, Any]) -> tuple[str, str]:
+        """ISOLATE-12, CONTRACT-03: every error is JSON, like every other answer. Returns the text and its content type."""
+        return json.dumps(body), "application/json"

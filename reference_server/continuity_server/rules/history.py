@@ -1,34 +1,13 @@
-"""HISTORY: what the model sees, and what a turn leaves behind. Pure: messages in, messages out."""
+"""HISTORY: what the model sees of a conversation. Pure: messages in, messages out."""
 
 from collections.abc import Iterator, Sequence
-from enum import Enum
-from typing import Any, Final, Protocol, TypeVar
+from typing import Final
 
-from continuity_server.rules.echo import Surface
-from continuity_server.rules.error import Case, Refusal
-from continuity_server.rules.messages import Message, Messages, call_ids, is_system, trailing_results
+from continuity_server.rules.error import Case, Refusal, invalid
+from continuity_server.rules.messages import Message, Messages, call_ids, is_system, open_calls, trailing_results
 from continuity_server.settings import Options
 
 PLACEHOLDER: Final = "[no result: the client did not return one]"
-
-
-class StoredTurn(Protocol):
-    """A turn as it is about to be stored; which session it goes to is all that a rule may ask of it."""
-
-    @property
-    def session(self) -> tuple[str, str]:
-        """Give the owner and the id."""
-
-
-W = TypeVar("W", bound=StoredTurn)
-
-
-class Unanswered(Enum):
-    """Why a turn got no answer."""
-
-    MODEL_FAILED = "the model failed"
-    REFUSED = "the history is unavailable"
-    BUSY = "another turn of the session was running"
 
 
 class HistoryRules:
@@ -43,27 +22,15 @@ class HistoryRules:
         return results or users[-1:]
 
     def response_input(self, messages: Sequence[Message]) -> Messages:
-        """Settled: all items of a response's `input` are new."""
+        """All items of a response's `input` are new, but system prompts are not part of the history."""
         return [message for message in messages if not is_system(message)]
 
     def turn_prompts(self, messages: Sequence[Message]) -> Messages:
         """HISTORY-09: the system prompt sent with the header applies to this turn."""
         return [message for message in messages if is_system(message)]
 
-    def recalled(self, stored: Sequence[Message]) -> Messages:
-        """HISTORY-02: every earlier turn, once each, in order, with its role."""
-        return list(stored)
-
-    def history(self, stored: Sequence[Message], body: Sequence[Message]) -> Messages:  # noqa: ARG002 - the rule is that the body does not matter
-        """HISTORY-01: history comes from the store; earlier messages of the body do not reach the model."""
-        return self.recalled(stored)
-
-    def derived_history(self, stored: Sequence[Message], body: Sequence[Message]) -> Messages:  # noqa: ARG002 - the rule is that the store does not matter
-        """DERIVE-10: the history of a derived turn is the body's; what is stored is not added on top of it."""
-        return list(body)
-
     def with_prompts(self, prompts: Sequence[Message], history: Sequence[Message]) -> Messages:
-        """HISTORY-09: it reaches the model once: this turn's system prompt takes the place of a stored one."""
+        """HISTORY-09: the model sees one system prompt: that of this turn replaces a stored one."""
         if not prompts:
             return list(history)
         return [*prompts, *(message for message in history if not is_system(message))]
@@ -88,48 +55,15 @@ class HistoryRules:
                 return
             yield message
 
-    def stored_turn(self, new: Sequence[Message], made: Sequence[Message]) -> Messages:
-        """HISTORY-02, -11: a turn is stored as it was: the input, the tool calls with their results, the answer."""
-        return [*new, *made]
+    def check_new_input(self, before: Sequence[Message], new: Sequence[Message]) -> None:
+        """HISTORY-11: there is new input, and tool results answer an open call: no model takes a result without its call."""
+        if not new:
+            raise invalid("The request has no new input. End it with a user message or with tool results.")
+        results = {message.get("tool_call_id") for message in new}
+        if None not in results and not results & open_calls(before):
+            raise invalid("The tool results answer no open tool call of this session. Send a user message.")
 
-    def stored_derived(self, base: Sequence[Message], made: Sequence[Message]) -> Messages:
-        """HISTORY-10: after a derived turn the session's history is the request's messages and the answer, each once."""
-        return [*base, *made]
-
-    def left_behind(self, new: Sequence[Message], why: Unanswered) -> Messages:  # noqa: ARG002 - nothing, whatever the reason
-        """HISTORY-05, -08, CONCUR-01: a turn that was not answered leaves nothing behind."""
-        return []
-
-    def left_by_degraded(self, turn: Sequence[Message]) -> Messages:  # noqa: ARG002 - nothing, whatever was said
-        """HISTORY-07: a turn that could not read the history does not write to it; it may be absent later."""
-        return []
-
-    def due(self, write: W) -> list[W]:
-        """HISTORY-03: the turn is stored before its answer ends, so that the next one sees it at once."""
-        return [write]
-
-    def started(self, session: str) -> str:
-        """HISTORY-04: an unknown id starts an empty session under that id."""
-        return session
-
-    def unreadable(self, session: str) -> str:
-        """HISTORY-05: answered under the given id (degraded=answer), or refused (degraded=refuse)."""
+    def check_may_degrade(self) -> None:
+        """HISTORY-05: a turn whose history cannot be read is answered without it (degraded=answer), or refused (degraded=refuse)."""
         if self.options.degraded == "refuse":
             raise Refusal(Case.HISTORY_UNAVAILABLE, "The history of this session cannot be read now. Try again later.")
-        return session
-
-    def admitted(self, *, degraded: bool) -> bool:
-        """HISTORY-06: a degraded answer says so."""
-        return degraded
-
-    def must_be_stored(self) -> bool:
-        """HISTORY-14: a turn that could not be stored is not answered 2xx."""
-        return True
-
-    def failure_answer(self, refusal: Refusal) -> dict[str, Any]:
-        """HISTORY-08: a failed model call is an error, never an answer with the error as its text."""
-        raise refusal
-
-    def line(self, session: str, surface: Surface) -> str:  # noqa: ARG002 - one history, whatever the endpoint
-        """HISTORY-13: one session, one history, for chat and for responses."""
-        return session

@@ -1,78 +1,48 @@
-"""MIGRATE: what a database from before means. Pure: rows and JSON in, sessions and histories out.
+"""MIGRATE: what the rows of an old database mean. Pure: rows and JSON in, sessions and histories out.
 
 The old schema is `conversations(name PRIMARY KEY, response_id)` and `responses(response_id PRIMARY KEY, data, accessed_at)`; `data` is JSON with
 `session_id`, and maybe `conversation_history` and `response`.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+import json
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Final
 
 from continuity_server.rules.echo import is_id
-from continuity_server.rules.error import Case, Refusal
+from continuity_server.rules.error import Refusal
 from continuity_server.rules.messages import Message, Messages, check_message
 
-R = TypeVar("R")
 _OLD_MODEL: Final = "unknown"
-
-
-@dataclass(frozen=True, slots=True)
-class Sharing:
-    """How a process uses the database beside others, and how long its start waits for one that has it locked."""
-
-    exclusive: bool = False
-    seconds: float = 60.0
 
 
 class MigrateRules:
     """The rules about old databases, and about writers of the old shape."""
 
-    def sharing(self) -> Sharing:
-        """MIGRATE-07: processes that start on one database at once wait for each other, and all come up."""
-        return Sharing()
-
     def is_old(self, columns: Collection[str]) -> bool:
         """MIGRATE-01, -02: a table of the old schema has no owner; one that has is left as it is."""
         return bool(columns) and "owner" not in columns
 
-    def transactions(self, steps: Sequence[R]) -> Iterable[Sequence[R]]:
-        """MIGRATE-08: all steps of an upgrade are one transaction, so that a kill leaves the old database or the new one."""
-        return [steps]
-
-    def kept(self, rows: Iterable[R]) -> Iterable[R]:
-        """MIGRATE-01: every row is kept."""
-        return rows
-
-    def old_writers_owner(self, first: str) -> str | None:
-        """MIGRATE-06: what a writer of the old shape writes belongs to the first principal, by default of the column."""
-        return first
+    def row_data(self, data: object) -> Mapping[str, Any] | None:
+        """MIGRATE-09: the JSON object in a row; None if it cannot be read, which is no reason to stop."""
+        try:
+            value = json.loads(data) if isinstance(data, str | bytes) else None
+        except (ValueError, RecursionError):
+            return None
+        return value if isinstance(value, dict) else None
 
     def legacy_session(self, data: Mapping[str, Any]) -> str | None:
-        """MIGRATE-03: the session that the old row names; none where it is no id that a client could send."""
+        """MIGRATE-03: the session that the old row names; None if no client could send that id."""
         named = data.get("session_id")
         return named if isinstance(named, str) and is_id(named) else None
 
     def legacy_history(self, data: Mapping[str, Any]) -> Messages:
-        """MIGRATE-03: the history that the old row carries; what is no message is left out."""
-        said = data.get("conversation_history")
-        return [message for message in said if _is_message(message)] if isinstance(said, list) else []
-
-    def unreadable_row(self) -> str:
-        """MIGRATE-09: an old row that cannot be read stays as it is, in no session, which is the empty name here."""
-        return ""
+        """MIGRATE-03: the history in the old row, without the entries that are not messages."""
+        history = data.get("conversation_history")
+        return [message for message in history if _is_message(message)] if isinstance(history, list) else []
 
     def taken_over(self, stored: Sequence[Message], old: Sequence[Message]) -> Messages:
-        """MIGRATE-03, -06: the session's own history counts; an old row adds only what goes on from it."""
+        """MIGRATE-03, -06: the messages that an old row adds: those that continue the stored history."""
         return list(old[len(stored) :]) if list(old[: len(stored)]) == list(stored) else []
-
-    def orphan(self) -> None:
-        """MIGRATE-04: an old slug whose response is gone is 404: its session is unknown, and a fork would look like amnesia."""
-        message = "The response that this conversation last named is gone, and its session with it. Start another conversation."
-        raise Refusal(Case.PREVIOUS_RESPONSE_NOT_FOUND, message, param="conversation")
-
-    def slug_session(self, session: str, *, old: bool) -> str | None:  # noqa: ARG002 - the rule is that old slugs are no exception
-        """MIGRATE-05: after a turn the slug keeps its session itself."""
-        return session
 
 
 def _is_message(message: object) -> bool:
@@ -82,10 +52,10 @@ def _is_message(message: object) -> bool:
         return False
 
 
-def shown(ident: str, data: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the response object of a stored row; what an old row lacks is filled in."""
-    said = data.get("response")
-    response: dict[str, Any] = said if isinstance(said, dict) else {}
+def response_object(ident: str, data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the response object of a stored row. Fields that an old row lacks are filled in."""
+    stored = data.get("response")
+    response: dict[str, Any] = stored if isinstance(stored, dict) else {}
     output = response.get("output")
     filled = [_item(item, f"{ident}_{index}") for index, item in enumerate(output if isinstance(output, list) else [])]
     return {**_frame(), **response, "id": ident, "object": "response", "output": filled}

@@ -1,4 +1,4 @@
-"""Faults: what the control API breaks in the store. SQLite itself refuses then, so that the server meets real errors."""
+"""Faults that the control API can switch on. SQLite itself then refuses statements, so that the server sees real errors."""
 
 import sqlite3
 from enum import Enum
@@ -10,7 +10,7 @@ _WRITING: Final = {sqlite3.SQLITE_INSERT, sqlite3.SQLITE_UPDATE, sqlite3.SQLITE_
 
 
 class Fault(Enum):
-    """What can be broken: reading what was said, writing, reading which session is which."""
+    """What fails: reading messages and answers, writing, or reading which session is which."""
 
     READ = "read"
     WRITE = "write"
@@ -18,14 +18,14 @@ class Fault(Enum):
 
 
 class Faults:
-    """The faults of a connection that are on."""
+    """The faults of a connection that are switched on."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._on: set[Fault] = set()
 
     def set(self, fault: Fault, *, on: bool) -> None:
-        """Switch one; SQLite asks anew about every statement, also those that it has prepared."""
+        """Switch a fault on or off. SQLite asks the authorizer again about every statement, prepared ones too."""
         (self._on.add if on else self._on.discard)(fault)
         self._connection.set_authorizer(self._allowed if self._on else None)
 

@@ -9,11 +9,10 @@ from continuity_server.rules.messages import Message
 
 @dataclass(frozen=True, slots=True)
 class HistoryWrite:
-    """Messages for one session: appended, or in place of what it has. `line` is the name that they are kept under."""
+    """Messages for one session. They are appended, or replace what it has."""
 
     session: str
     root: str
-    line: str
     messages: tuple[Message, ...]
     replace: bool = False
     parent: str | None = None
@@ -23,7 +22,7 @@ class HistoryWrite:
 
 @dataclass(frozen=True, slots=True)
 class StoredResponse:
-    """A response that can be read (where it has a body) and continued from: up to which message of its session it reaches."""
+    """A response, and the place in its session's history that it reached. `body` is None if the row cannot be read."""
 
     id: str
     session: str | None
@@ -34,24 +33,23 @@ class StoredResponse:
 
 @dataclass(frozen=True, slots=True)
 class StoredSlug:
-    """A slug's row. `session` is None where nobody knows it any more; `old`: no turn of ours was in it yet."""
+    """A slug. `session` is None if it is of the old schema and its response is gone, so that nobody knows its session."""
 
     session: str | None
-    old: bool
     response_gone: bool
 
 
 @dataclass(frozen=True, slots=True)
 class SlugWrite:
-    """The session that a slug is in from now on; None where only its response tells."""
+    """The session that a slug is in from now on."""
 
     name: str
-    session: str | None
+    session: str
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The session that this turn's child goes on from, and why it is ended."""
+    """The session that this turn's compression ends, and why."""
 
     parent: str
     reason: str | None
@@ -59,7 +57,7 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """An answer kept under an Idempotency-Key. `scope` is the chain that the request selected, `root` the one it landed in."""
+    """An answer stored under an Idempotency-Key. `scope` is the chain that the request selected, `root` the one it ended in."""
 
     owner: str
     scope: str
@@ -71,27 +69,15 @@ class Replay:
 
 
 @dataclass(frozen=True, slots=True)
-class Cache:
-    """How many responses of a principal are kept, and whether an evicted one takes its slug along."""
-
-    responses: int = 1000
-    takes_slugs: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Write:
-    """One turn, or what a control changes. Everything in it is committed together."""
+    """One turn, or a change by the control API. Everything in it is committed together."""
 
     owner: str
     history: HistoryWrite
     ended: Ended | None = None
-    uncompress: str | None = None  # the session whose `compress` control is used up
+    uncompress: str | None = None  # the session whose `compress` control this turn has used up
     response: tuple[str, dict[str, Any]] | None = None
-    previous: str | None = None  # the response that was continued from, and so was used just now
+    previous: str | None = None  # the response that this turn continued from, so it was used just now
     slug: SlugWrite | None = None
     replay: Replay | None = None
-    cache: Cache = Cache()
-
-    @property
-    def session(self) -> tuple[str, str]:
-        return self.owner, self.history.session
+    max_responses: int = 1000

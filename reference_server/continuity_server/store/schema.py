@@ -1,12 +1,10 @@
 """The tables of the store. Every row belongs to an owner: a session is named by (principal, id).
 
-`conversations` and `responses` still take the statements of a writer of the old shape (MIGRATE-06): their old columns have their old names, and the new
-ones a default or nothing. Such a row has no session; `adopt.py` finds it by that.
+`conversations` and `responses` still accept what a program with the old schema writes (MIGRATE-06): the old columns have their old names, and the new ones a
+default or NULL. Such a row has no session; that is how `backfill.py` finds it.
 """
 
 from typing import Final
-
-from continuity_server.rules.delete import Trace
 
 _OLD_SHAPE: Final = """
 CREATE TABLE IF NOT EXISTS responses (
@@ -24,7 +22,6 @@ CREATE TABLE IF NOT EXISTS conversations (
     response_id TEXT,
     owner TEXT NOT NULL DEFAULT {owner},
     session TEXT,
-    old INTEGER NOT NULL DEFAULT 1,
     PRIMARY KEY (owner, name)
 );
 CREATE INDEX IF NOT EXISTS responses_by_age ON responses (owner, accessed_at);
@@ -71,24 +68,8 @@ CREATE TABLE IF NOT EXISTS replays (
 );
 """
 
-# DELETE-01: what one session of a deleted chain takes with it. A slug of the old shape is found by its response, so it goes before that.
-ERASE: Final = (
-    (Trace.MESSAGES, "DELETE FROM messages WHERE owner=?1 AND session=?2"),
-    (Trace.SLUGS, "DELETE FROM conversations WHERE owner=?1 AND session=?2"),
-    (
-        Trace.SLUGS,
-        (
-            "DELETE FROM conversations WHERE owner=?1 AND session IS NULL AND response_id IN "
-            "(SELECT response_id FROM responses WHERE owner=?1 AND session=?2)"
-        ),
-    ),
-    (Trace.RESPONSES, "DELETE FROM responses WHERE owner=?1 AND session=?2"),
-    (Trace.REPLAYS, "DELETE FROM replays WHERE owner=?1 AND (scope=?2 OR root=?2)"),
-    (Trace.SESSION, "DELETE FROM sessions WHERE owner=?1 AND id=?2"),
-)
-
 
 def statements(old_writers_owner: str) -> list[str]:
-    """Give the statements that make the tables; what a writer of the old shape writes belongs to this owner, who is told as SQL tells a text."""
+    """Return the statements that make the tables. Rows that a program with the old schema writes belong to this owner (a quoted SQL text)."""
     whole = _OLD_SHAPE.replace("{owner}", old_writers_owner) + _NEW
     return [statement for statement in whole.split(";\n") if statement.strip()]

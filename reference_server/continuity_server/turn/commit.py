@@ -1,4 +1,4 @@
-"""Keeping: what a turn leaves in the store, as one `Write`. It asks the rules and writes through the store."""
+"""Committing: what a turn leaves in the store, as one `Write`. It asks the rules and writes through the store."""
 
 from dataclasses import replace
 from typing import Any
@@ -8,11 +8,10 @@ from continuity_server.rules.compress import BRANCH, COMPRESSION
 from continuity_server.rules.echo import Surface
 from continuity_server.rules.error import Case, Refusal
 from continuity_server.rules.messages import Messages
-from continuity_server.rules.slug import Part
-from continuity_server.store.records import Cache, Ended, HistoryWrite, Replay, SlugWrite, Write
+from continuity_server.store.records import Ended, HistoryWrite, Replay, SlugWrite, Write
 from continuity_server.store.store import Store, StoreUnwritableError
 from continuity_server.turn.summarise import Compression
-from continuity_server.turn.types import Destination, TurnInput, TurnOutput, TurnRequest
+from continuity_server.turn.types import Destination, Turn, TurnInput, TurnOutput
 
 
 class Committer:
@@ -21,121 +20,106 @@ class Committer:
     def __init__(self, store: Store, rules: Rules, max_responses: int) -> None:
         self._store = store
         self._rules = rules
-        self._cache = Cache(rules.kept_responses(max_responses), takes_slugs=rules.eviction_takes_slug())
+        self._max_responses = max_responses
 
     def check(self) -> None:
-        """HISTORY-14: what cannot be stored is refused before the model is asked."""
+        """HISTORY-14: refuse a turn that cannot be stored before the model is asked."""
         try:
             self._store.check_writable()
         except StoreUnwritableError:
-            self._unstorable()
+            raise _unstorable() from None
 
-    def write(
-        self, ask: TurnRequest, place: Destination, view: TurnInput, made: TurnOutput, compression: Compression | None
-    ) -> Write:
-        used_up = place.tip if ask.store and place.session and place.session.compress_next else None
-        history = self._history(ask, place, view, made)
+    async def commit(self, write: Write) -> None:
+        """HISTORY-03, -14: the turn is stored before its answer ends; one that could not be stored is not answered 2xx."""
+        try:
+            await self._store.commit(write)
+        except StoreUnwritableError:
+            raise _unstorable() from None
+
+    def write(self, turn: Turn, output: TurnOutput, compression: Compression | None) -> Write:
+        """Return the messages of a turn as a write, compressed if there is a compression."""
+        destination, history = turn.destination, self._history(turn, output)
+        asked = destination.session is not None and destination.session.compress_next
         write = Write(
-            place.owner,
+            destination.owner,
             history,
-            ended=self._branch_end(history),
-            uncompress=used_up,
-            previous=ask.previous,
-            cache=self._cache,
+            ended=self.ended(history.parent, kind=history.kind) if history.parent is not None else None,
+            uncompress=destination.tip if asked else None,
+            previous=turn.request.previous,
+            max_responses=self._max_responses,
         )
-        return self._compressed(ask, place, write, compression) if compression is not None else write
+        return self._compressed(destination, write, compression) if compression is not None else write
 
-    def recorded(self, ask: TurnRequest, place: Destination, write: Write, header: str, body: dict[str, Any]) -> Write:
-        """Give the same write with the response, the slug and the replay that come with the answer."""
-        if ask.surface is Surface.RESPONSES:
-            write = replace(write, response=(ask.answer_id, body), slug=self._slug(place, write.history.session))
-        if ask.idempotency_key is None or not ask.store:
-            return self._only(write, self._rules.parts(store=ask.store))
-        owner, scope = self._rules.replay_scope(place.owner, place.chain)
-        replay = Replay(owner, scope, ask.idempotency_key, ask.fingerprint, write.history.root, header, body)
+    def recorded(self, turn: Turn, write: Write, header: str, body: dict[str, Any]) -> Write:
+        """Return the same write with the response, the slug and the replay that come with the answer."""
+        request, destination = turn.request, turn.destination
+        if request.surface is Surface.RESPONSES:
+            slug = self._slug(destination, write.history.session)
+            write = replace(write, response=(request.answer_id, body), slug=slug)
+        if request.idempotency_key is None:
+            return write
+        scope, key = destination.chain, request.idempotency_key
+        replay = Replay(destination.owner, scope, key, request.fingerprint, write.history.root, header, body)
         return replace(write, replay=replay)
 
     def ended(self, parent: str, *, kind: str) -> Ended | None:
-        """COMPRESS-05, -10: what a child of this kind means for its parent."""
-        return Ended(parent, self._rules.end_reason(kind)) if self._rules.is_successor(kind) else None
+        """COMPRESS-05, -10: a compression child ends its parent, which names the reason; a fork or a branch does not."""
+        return Ended(parent, kind) if self._rules.is_successor(kind) else None
 
-    async def commit(self, write: Write) -> None:
-        try:
-            for due in self._rules.due(write):
-                await self._store.commit(due)
-        except StoreUnwritableError:
-            self._unstorable()
+    def _slug(self, destination: Destination, session: str) -> SlugWrite | None:
+        """SLUG-11, COMPRESS-15, MIGRATE-05: the slug keeps the session that this turn ended in."""
+        return SlugWrite(destination.slug, session) if destination.slug is not None else None
 
-    async def leave(self, ask: TurnRequest, place: Destination, messages: Messages, *, replaces: bool = False) -> None:
-        """Store what an unanswered or degraded turn leaves: by the rules, nothing."""
-        if messages:
-            line = self._rules.line(place.tip, ask.surface)
-            await self.commit(
-                Write(place.owner, HistoryWrite(place.tip, place.root, line, tuple(messages), replace=replaces))
-            )
-
-    def _unstorable(self) -> None:
-        if self._rules.must_be_stored():
-            message = "The turn cannot be stored now, so it is not answered. Try again later."
-            raise Refusal(Case.HISTORY_UNAVAILABLE, message)
-
-    def _slug(self, place: Destination, session: str) -> SlugWrite | None:
-        """SLUG-11, MIGRATE-05: the slug keeps the session that this turn ended in."""
-        if place.slug is None:
-            return None
-        follows = self._rules.slug_follows(place.tip, session)
-        return SlugWrite(place.slug, self._rules.slug_session(follows, old=place.old_slug))
-
-    @staticmethod
-    def _only(write: Write, parts: frozenset[Part]) -> Write:
-        """SLUG-09: of a turn, only these parts. A session of which nothing is stored cannot be kept by its slug either."""
-        response = write.response if Part.RESPONSE in parts else None
-        slug = write.slug if Part.MAPPING in parts else None
-        if Part.MESSAGES in parts:
-            return replace(write, response=response, slug=slug)
-        history = replace(write.history, messages=(), replace=False)
-        unkept = replace(slug, session=None) if slug is not None else None
-        return replace(write, history=history, response=response, slug=unkept)
-
-    def _branch_end(self, history: HistoryWrite) -> Ended | None:
-        return self.ended(history.parent, kind=history.kind) if history.parent is not None else None
-
-    def _compressed(self, ask: TurnRequest, place: Destination, write: Write, compression: Compression) -> Write:
+    def _compressed(self, destination: Destination, write: Write, compression: Compression) -> Write:
         """COMPRESS-10, -14, -15: a child of the same principal and slug (rotate), or the same session with a new history (in-place)."""
-        rules, rotates = self._rules, self._rules.rotates()
-        session = rules.minted("sess_") if rotates else place.tip
+        rotates = self._rules.rotates()
         history = HistoryWrite(
-            session=session,
-            root=place.root,
-            line=rules.line(session, ask.surface),
+            session=self._rules.minted("sess_") if rotates else destination.tip,
+            root=destination.root,
             messages=tuple(compression.messages),
             replace=True,
-            parent=rules.child_parent(place.tip) if rotates else None,
+            parent=destination.tip if rotates else None,
             kind=COMPRESSION,
             covered=compression.covered,
         )
         if not rotates:
             return replace(write, history=history)
-        owner = rules.child_owner(write.owner)
-        return replace(write, owner=owner, history=history, ended=self.ended(place.tip, kind=COMPRESSION))
+        return replace(write, history=history, ended=self.ended(destination.tip, kind=COMPRESSION))
 
-    def _history(self, ask: TurnRequest, place: Destination, view: TurnInput, made: TurnOutput) -> HistoryWrite:
-        line = self._rules.line(place.tip, ask.surface)
-        if place.derived:
-            whole = self._rules.stored_derived([*view.before, *view.new], made.messages)
-            return self._derived(place, line, view, whole)
-        turn = self._rules.stored_turn(view.new, made.messages)
-        if place.branch_from is None:
-            overwrites = self._rules.overwrites(slug=place.slug is not None, late=place.late)
-            return HistoryWrite(place.tip, place.root, line, tuple(turn), replace=overwrites)
-        parent = place.branch_from[0].id
-        return HistoryWrite(
-            place.tip, place.root, line, (*view.stored, *turn), replace=True, parent=parent, kind=BRANCH
-        )
+    def _history(self, turn: Turn, output: TurnOutput) -> HistoryWrite:
+        if turn.destination.derived:
+            return self._derived(turn.destination, turn.input, self._conversation(turn.input, output))
+        messages = self._messages(turn.input, output)
+        if turn.destination.branch_from is not None:
+            return self._branched(turn.destination, turn.input, messages)
+        return self._appended(turn.destination, messages)
 
-    def _derived(self, place: Destination, line: str, view: TurnInput, whole: Messages) -> HistoryWrite:
-        """Settled: after a derived turn the history is the request's messages and the answer; what is there already stays."""
-        known = len(view.stored)
-        if whole[:known] == view.stored:
-            return HistoryWrite(place.tip, place.root, line, tuple(whole[known:]))
-        return HistoryWrite(place.tip, place.root, line, tuple(whole), replace=True, covered=view.covered)
+    def _messages(self, turn_input: TurnInput, output: TurnOutput) -> Messages:
+        """HISTORY-02, -11: a turn is stored as it was: the new input, the tool calls with their results, the answer."""
+        return [*turn_input.new, *output.messages]
+
+    def _conversation(self, turn_input: TurnInput, output: TurnOutput) -> Messages:
+        """HISTORY-10: after a derived turn the history is the request's messages and the answer, each once."""
+        return [*turn_input.before, *turn_input.new, *output.messages]
+
+    def _appended(self, destination: Destination, messages: Messages) -> HistoryWrite:
+        """SLUG-12: a turn is added to what is there, also if another request created the session meanwhile."""
+        return HistoryWrite(destination.tip, destination.root, tuple(messages))
+
+    def _branched(self, destination: Destination, turn_input: TurnInput, messages: Messages) -> HistoryWrite:
+        """SLUG-13: a branch begins with a copy of the history that it branched from."""
+        assert destination.branch_from is not None, "only a branch is written as one"
+        parent = destination.branch_from[0].id
+        whole = (*turn_input.stored, *messages)
+        return HistoryWrite(destination.tip, destination.root, whole, replace=True, parent=parent, kind=BRANCH)
+
+    def _derived(self, destination: Destination, turn_input: TurnInput, whole: Messages) -> HistoryWrite:
+        """HISTORY-10: append what is new; if the request's messages are not those that are stored, replace them."""
+        known = len(turn_input.stored)
+        if whole[:known] == turn_input.stored:
+            return HistoryWrite(destination.tip, destination.root, tuple(whole[known:]))
+        return HistoryWrite(destination.tip, destination.root, tuple(whole), replace=True, covered=turn_input.covered)
+
+
+def _unstorable() -> Refusal:
+    return Refusal(Case.HISTORY_UNAVAILABLE, "The turn cannot be stored now, so it is not answered. Try again later.")

@@ -1,27 +1,35 @@
-"""Locks: turns of one session run one after the other, in the order in which they came. It knows names, not sessions."""
+"""Locks: turns of one session run one after the other, in the order in which they came."""
 
 import asyncio
 from collections.abc import AsyncIterator, Hashable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
-from continuity_server.rules.error import Case, Refusal
+from continuity_server.rules import Rules
 
 
 class Locks:
     """A lock for each name that is in use."""
 
-    def __init__(self, *, reject: bool, retry_after: int | None) -> None:
-        self._reject = reject
-        self._retry_after = retry_after
+    def __init__(self, rules: Rules) -> None:
+        self._rules = rules
         self._locks: dict[Hashable, asyncio.Lock] = {}
         self._users: dict[Hashable, int] = {}
 
+    def chain(self, owner: str, root: str) -> AbstractAsyncContextManager[None]:
+        """CONCUR-01, -03: turns of one chain of sessions wait for each other, and for no other turn."""
+        return self._hold(("chain", owner, root))
+
+    def slug(self, principal: str, slug: str) -> AbstractAsyncContextManager[None]:
+        """SLUG-12: turns of one slug wait for each other, so that its session is created once."""
+        return self._hold(("slug", principal, slug))
+
+    def idempotency_key(self, owner: str, key: str) -> AbstractAsyncContextManager[None]:
+        """ISOLATE-10: where nothing selects a session, turns with the same Idempotency-Key wait for each other."""
+        return self._hold(("key", owner, key))
+
     @asynccontextmanager
-    async def hold(self, name: Hashable) -> AsyncIterator[None]:
-        """CONCUR-01, -05: wait for one's turn (serialize), or be told when to come again (reject)."""
-        if self._reject and name in self._users:
-            message = "Another turn of this session is running. Try again when it is answered."
-            raise Refusal(Case.SESSION_BUSY, message, retry_after=self._retry_after)
+    async def _hold(self, name: Hashable) -> AsyncIterator[None]:
+        self._rules.check_not_busy(busy=name in self._users)
         lock = self._locks.setdefault(name, asyncio.Lock())
         self._users[name] = self._users.get(name, 0) + 1
         try:

@@ -1,133 +1,135 @@
-"""Resolving: from what a request names to the place where its turn lands. It reads the store and asks the rules; it writes nothing."""
+"""Resolving: from what a request names to the destination of its turn. It reads the store and asks the rules; it writes nothing."""
 
 from continuity_server.rules import Rules
 from continuity_server.rules.compress import Session
 from continuity_server.rules.echo import Surface
 from continuity_server.rules.error import Case, Refusal
-from continuity_server.rules.isolate import Act
 from continuity_server.store.records import StoredResponse, StoredSlug
 from continuity_server.store.store import Store, StoreUnreadableError
 from continuity_server.turn.types import Destination, TurnRequest
 
 
 class Resolver:
-    """Finds the session of a turn."""
+    """Finds the session of a turn. ISOLATE-06: a session is named by principal and id, so what others have is unknown."""
 
     def __init__(self, store: Store, rules: Rules) -> None:
         self._store = store
         self._rules = rules
 
-    def place(self, ask: TurnRequest) -> Destination:
-        if ask.surface is Surface.CHAT:
-            return self._chat(ask)
-        if ask.slug is not None:
-            return self._slug(ask, ask.slug)
-        if ask.previous is not None:
-            return self._previous(ask, ask.previous)
-        header = self._rules.header_on_responses(ask.header)
-        return self._named(ask.principal, header) if header is not None else self._fresh(ask.principal)
-
-    def _chat(self, ask: TurnRequest) -> Destination:
-        session, derived = self._rules.chosen_id(ask.header, lambda: self._rules.derived_id(ask.body))
-        return self._fresh(ask.principal) if session is None else self._named(ask.principal, session, derived=derived)
-
-    def _fresh(self, principal: str) -> Destination:
-        """Nothing selects a session: a new one under a minted id."""
-        session = self._rules.minted("sess_")
-        return Destination(self._rules.owner(principal, session), session, session)
-
-    def _named(self, principal: str, session: str, *, derived: bool = False) -> Destination:
-        owner, rules = self._rules.owner(principal, session), self._rules
-        try:
-            start = self._store.session(owner, session)
-            tip = start and self._tip(owner, start)
-        except StoreUnreadableError:
-            return Destination(owner, session, session, sent=session, derived=derived, chain=session, lost=True)
-        if start is None or tip is None:
-            new = session if derived else rules.started(session)
-            return Destination(owner, new, new, sent=new, derived=derived, chain=new)
-        read, written = rules.read_from(start, tip), rules.written_to(start, tip, derived=derived)
-        return Destination(owner, written.id, written.root, sent=session, derived=derived, session=read, chain=tip.root)
+    def find(self, principal: str, session: str) -> Session | None:
+        """Return exactly this session, also if it was compressed since."""
+        return self._store.session(principal, session)
 
     def tip(self, owner: str, session: str) -> Session | None:
         """COMPRESS-02, -03: a stale id is resolved to the tip before history is read and before the turn is written."""
         start = self._store.session(owner, session)
         return start and self._tip(owner, start)
 
+    def destination(self, request: TurnRequest) -> Destination:
+        if request.surface is Surface.CHAT:
+            return self._chat(request)
+        if request.slug is not None:
+            return self._slug(request, request.slug)
+        if request.previous is not None:
+            return self._previous(request, request.previous)
+        if request.header is not None:
+            return self._named(request.principal, request.header)
+        return self._fresh(request.principal)
+
+    def _chat(self, request: TurnRequest) -> Destination:
+        session, derived = self._rules.chosen_id(request.header, lambda: self._rules.derived_id(request.body))
+        if session is None:
+            return self._fresh(request.principal)
+        return self._named(request.principal, session, derived=derived)
+
+    def _fresh(self, principal: str) -> Destination:
+        """Nothing selects a session: start a new one under a minted id."""
+        session = self._rules.minted("sess_")
+        return Destination(principal, session, session)
+
+    def _named(self, owner: str, session: str, *, derived: bool = False) -> Destination:
+        try:
+            start = self._store.session(owner, session)
+            if start is None:
+                return self._started(owner, session, derived=derived)
+            return self._continued(start, self._tip(owner, start), derived=derived)
+        except StoreUnreadableError:
+            return Destination(owner, session, session, sent=session, derived=derived, chain=session, lost=True)
+
+    def _started(self, owner: str, session: str, *, derived: bool) -> Destination:
+        """HISTORY-04: an unknown id starts an empty session under that id."""
+        return Destination(owner, session, session, sent=session, derived=derived, chain=session)
+
+    def _continued(self, start: Session, tip: Session, *, derived: bool) -> Destination:
+        """COMPRESS-02, -03, -13: a turn reads and writes the tip, whether a client named the session or it was derived."""
+        return Destination(start.owner, tip.id, tip.root, sent=start.id, derived=derived, session=tip, chain=tip.root)
+
     def _tip(self, owner: str, start: Session) -> Session:
         return self._rules.tip(start, lambda ident: self._store.session(owner, ident))
 
-    def _slug(self, ask: TurnRequest, slug: str) -> Destination:
+    def _slug(self, request: TurnRequest, slug: str) -> Destination:
         """SLUG-02 … -06: the slug keeps its session itself, whatever became of the response that it last named."""
-        owner, name = self._rules.slug_owner(ask.principal, slug), self._rules.slug_name(slug)
-        found = self._rules.known_slug(self._store.slug(owner, name))
-        session = self._slug_session(found) if found is not None else None
-        if found is None or session is None:
-            return self._new_slug(ask, owner, name)
+        owner = request.principal
+        stored = self._store.slug(owner, slug)
+        if stored is None:
+            return self._new_slug(request, slug)
+        session = self._slug_session(stored)
         tip = self._slug_tip(owner, session)
         if tip is None:
-            return Destination(owner, session, session, slug=name, chain=session, old_slug=found.old)
-        self._same_tip(ask, tip)
+            return Destination(owner, session, session, slug=slug, chain=session)
+        self._check_header(request, tip)
         return Destination(
-            owner, tip.id, tip.root, session=tip, slug=name, chain=tip.root, old_slug=found.old,
-            response_gone=found.response_gone,
-        )  # fmt: skip
+            owner, tip.id, tip.root, session=tip, slug=slug, chain=tip.root, response_gone=stored.response_gone
+        )
 
-    def _slug_session(self, found: StoredSlug) -> str | None:
-        """MIGRATE-04: a slug whose session nobody knows is refused, not forked."""
-        if found.session is None:
-            self._rules.orphan()
-            return None
-        return self._rules.without_response(found.session) if found.response_gone else found.session
+    def _slug_session(self, slug: StoredSlug) -> str:
+        """MIGRATE-04: a slug whose session nobody knows is refused. A new session would look like amnesia."""
+        if slug.session is None:
+            message = "The response that this conversation last named is gone, and its session with it. Start another conversation."
+            raise Refusal(Case.PREVIOUS_RESPONSE_NOT_FOUND, message, param="conversation")
+        return slug.session
 
     def _slug_tip(self, owner: str, session: str) -> Session | None:
         """SLUG-11: the slug follows the tip."""
-        tip = self.tip(owner, session)
-        return self._store.session(owner, self._rules.slug_follows(session, tip.id)) if tip else None
+        return self.tip(owner, session)
 
-    def _new_slug(self, ask: TurnRequest, owner: str, name: str) -> Destination:
-        """SLUG-01: a fresh session; or the header's, if that has no slug yet."""
-        header = self._rules.header_on_responses(ask.header)
-        if header is None:
-            session = self._rules.new_slug_session(self._rules.minted("sess_"))
-            return Destination(owner, session, session, slug=name, chain=session)
-        named = self._named(ask.principal, header)
-        if self._store.slug_of(named.owner, named.root) is not None:
-            message = "The session that the header names belongs to another conversation. Leave one of the two out."
-            raise Refusal(Case.SESSION_CONFLICT, message, param="conversation")
+    def _new_slug(self, request: TurnRequest, slug: str) -> Destination:
+        """SLUG-01: a new slug gets a fresh session, or that of the header if it has no slug yet."""
+        if request.header is None:
+            session = self._rules.minted("sess_")
+            return Destination(request.principal, session, session, slug=slug, chain=session)
+        named = self._named(request.principal, request.header)
+        self._rules.check_unbound(self._store.slug_of(named.owner, named.root))
         return Destination(
-            named.owner, named.tip, named.root, sent=header, session=named.session, slug=name, chain=named.chain
+            named.owner, named.tip, named.root, sent=request.header, session=named.session, slug=slug, chain=named.chain
         )
 
-    def _previous(self, ask: TurnRequest, previous: str) -> Destination:
-        """SLUG-07, -13: the newest response continues its session, an older one branches there, an unknown one is 404."""
-        owner = self._rules.whose(ask.principal, previous, Act.CONTINUE, lambda: self._store.holder(previous))
-        found = self._rules.continued(self._anchor(owner, previous))
-        if found is None:
-            return self._fresh(owner)
-        row, session = found
-        self._same_tip(ask, self.tip(owner, session.id) or session)
-        if self._is_newest(owner, session, row):
+    def _previous(self, request: TurnRequest, previous: str) -> Destination:
+        """SLUG-07, -13: the newest response continues its session, an older one branches there."""
+        owner = request.principal
+        response, session = self._anchor(owner, previous)
+        self._check_header(request, self.tip(owner, session.id) or session)
+        newest = self._store.last_message(owner, session.id, session.epoch)
+        if self._rules.is_newest(session, epoch=response.epoch, upto=response.upto, newest=newest):
             return Destination(owner, session.id, session.root, session=session, chain=session.root)
-        branch = self._rules.branch_session(session.id, self._rules.minted("sess_"))
-        return Destination(owner, branch, branch, branch_from=(session, row), chain=session.root)
+        return self._branch(owner, session, response)
 
-    def _anchor(self, owner: str, response: str) -> tuple[StoredResponse, Session] | None:
-        row = self._store.response(owner, response)
-        session = self._store.session(owner, row.session) if row and row.session else None
-        return (row, session) if row and session else None
+    def _anchor(self, owner: str, previous: str) -> tuple[StoredResponse, Session]:
+        """SLUG-07: a response that cannot be found is 404, never a silent new session."""
+        response = self._store.response(owner, previous)
+        session = self._store.session(owner, response.session) if response and response.session else None
+        if response is None or session is None:
+            message = "There is no response with the id given in previous_response_id. Start anew, or name another."
+            raise Refusal(Case.PREVIOUS_RESPONSE_NOT_FOUND, message, param="previous_response_id")
+        return response, session
 
-    def _is_newest(self, owner: str, session: Session, row: StoredResponse) -> bool:
-        line = self._rules.line(session.id, Surface.RESPONSES)
-        newest = self._store.last_message(owner, line, session.epoch)
-        return session.next is None and session.epoch == row.epoch and newest == row.upto
+    def _branch(self, owner: str, session: Session, response: StoredResponse) -> Destination:
+        """SLUG-13: a branch has an id of its own, so the newer turns stay as they were."""
+        branch = self._rules.minted("sess_")
+        return Destination(owner, branch, branch, branch_from=(session, response), chain=session.root)
 
-    def _same_tip(self, ask: TurnRequest, tip: Session) -> None:
-        """ECHO-11: a header beside a slug or a response id must resolve to the same tip."""
-        header = self._rules.header_on_responses(ask.header)
-        if header is None:
-            return
-        named = self.tip(ask.principal, header)
-        if named is None or named.id != tip.id:
-            message = "The header and the body name two sessions. Leave one of the two out."
-            raise Refusal(Case.SESSION_CONFLICT, message)
+    def _check_header(self, request: TurnRequest, tip: Session) -> None:
+        """ECHO-11: the header is honoured beside a slug or a response id too."""
+        if request.header is not None:
+            named = self.tip(request.principal, request.header)
+            self._rules.check_same_session(named.id if named else None, tip.id)

@@ -1,4 +1,4 @@
-"""A turn on its way through the server: what is asked, where it lands, what comes out. Data only."""
+"""A turn on its way through the server: what is requested, where it goes, what comes out. Data only."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from continuity_server.store.records import StoredResponse
 
 @dataclass(frozen=True, slots=True)
 class TurnOutput:
-    """What a turn made: its messages (calls, results, answer), the text for the client and the calls left to it."""
+    """What a turn produced: its messages (tool calls, results, answer), the text for the client and the calls that the client must answer."""
 
     messages: tuple[Message, ...]
     text: str
@@ -46,9 +46,9 @@ class TurnRequest:
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """Where a turn lands: the tip that it writes, the session that it reads (the same), and how the client named it.
+    """Where a turn goes: the session that it is written to (`tip`), the one that it is read from, and how the client named it.
 
-    `late`: the session was born while the request waited. `old_slug`: no turn of ours was in its slug yet.
+    `chain` is the root of the chain whose turns run one after the other. `lost`: the lineage cannot be read now.
     """
 
     owner: str
@@ -58,17 +58,20 @@ class Destination:
     derived: bool = False
     session: Session | None = None
     slug: str | None = None
-    old_slug: bool = False
     response_gone: bool = False
-    late: bool = False
     branch_from: tuple[Session, StoredResponse] | None = None
     chain: str = ""
     lost: bool = False
 
+    @property
+    def covered(self) -> Covered | None:
+        """The messages that the summary in the session's history replaces."""
+        return self.session.covered if self.session else None
+
 
 @dataclass(frozen=True, slots=True)
 class TurnInput:
-    """What a turn starts from: the stored history, what comes before its input, the input, this turn's system prompts."""
+    """What a turn starts from: the stored history, the messages before the new input, the new input, this turn's system prompts."""
 
     stored: list[Message]
     before: list[Message]
@@ -78,30 +81,41 @@ class TurnInput:
     degraded: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """An answered turn: the body, and what the header tells."""
-
-    body: dict[str, Any]
-    told: SessionInfo
-    replayed: bool = False
-
-
 class Sink(Protocol):
-    """Where the text of a streamed turn goes while it is made."""
+    """Where the text of a streamed turn goes while the model writes it."""
 
     @property
     def gone(self) -> bool:
-        """Tell whether the client was seen to have hung up."""
+        """Whether the client has hung up."""
 
-    async def text(self, told: SessionInfo, delta: str) -> None:
-        """Send a piece; the first one opens the stream."""
+    async def text(self, session_info: SessionInfo, delta: str) -> None:
+        """Send a piece of text. The first piece opens the stream."""
 
 
 class NoSink:
-    """A plain turn: nothing is sent until the answer is whole."""
+    """A turn that is not streamed: nothing is sent until the answer is complete."""
 
     gone = False
 
-    async def text(self, told: SessionInfo, delta: str) -> None:
+    async def text(self, session_info: SessionInfo, delta: str) -> None:
         pass
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One turn, once its session is found and its history read: everything that it takes to answer it."""
+
+    request: TurnRequest
+    destination: Destination
+    input: TurnInput
+    session_info: SessionInfo
+    sink: Sink
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """An answered turn: the body, and the session for the headers."""
+
+    body: dict[str, Any]
+    session_info: SessionInfo
+    replayed: bool = False
