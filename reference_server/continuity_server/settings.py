@@ -12,7 +12,7 @@ DEFAULT_MODEL: Final = "continuity-agent"
 KEYLESS: Final = "single-user"
 LARGEST_BODY: Final = 16 * 1024 * 1024
 
-# The first value is the seeds' contract and the default.
+# The first value is the default.
 OPTION_VALUES: Final = {
     "derivation": ("content-v1", "content-v2", "none"),
     "compaction": ("rotate", "in-place"),
@@ -26,7 +26,7 @@ OPTION_VALUES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Where today's servers rightly differ; a target declares its values."""
+    """What the contract leaves open: a server declares its values."""
 
     derivation: str = "content-v1"
     compaction: str = "rotate"
@@ -70,12 +70,12 @@ class Settings:
 
     @property
     def single_user(self) -> bool:
-        """ISOLATE-02: a server for one person, who alone can reach it, needs no key and says so."""
+        """ISOLATE-02: a server that only one person can reach needs no key, and says so in its capabilities."""
         return not self.keys and not self.public and is_loopback(self.host)
 
     @property
     def first_principal(self) -> str:
-        """Settled: rows of an old database belong to the first principal."""
+        """The principal that the rows of an old database belong to."""
         return self.keys[0].principal if self.keys else KEYLESS
 
 
@@ -89,7 +89,7 @@ def is_loopback(host: str) -> bool:
 
 
 def parse(arguments: list[str] | None = None) -> Settings:
-    """Read the settings of a command line; a mistake ends the process with status 2 and a sentence."""
+    """Parse the command line. A mistake ends the process with status 2 and a message."""
     values = _parser().parse_args(arguments)
     return Settings(
         host=values.host,

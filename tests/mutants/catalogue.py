@@ -16,6 +16,8 @@ from edits import Edit, Text, edits_of
 PACKAGE: Final = Path(__file__).parents[2] / "reference_server" / "continuity_server"
 STORE: Final = (
     "store.backfill",
+    "store.deletions",
+    "store.histories",
     "store.records",
     "store.schema",
     "store.store",

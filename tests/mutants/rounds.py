@@ -17,6 +17,8 @@ from continuity_spec import Requirement, load
 Lines = set[tuple[str, int]]
 _AREAS: Final[Mapping[str, tuple[str, ...]]] = {
     "store.backfill": ("MIGRATE",),
+    "store.deletions": ("DELETE", "SLUG", "MIGRATE"),
+    "store.histories": ("HISTORY", "SLUG", "COMPRESS", "DERIVE"),
     "rules.contract": ("CONTRACT", "ERROR"),
     "rules.concur": ("CONCUR",),
     "rules.delete": ("DELETE",),

@@ -19,10 +19,12 @@ ROWS = 600
 UPGRADE = """
 import logging, sys
 from continuity_server.rules import Rules
-from continuity_server.server import Parts, open_store
-from continuity_server.settings import Key, Options, Settings
+from continuity_server.settings import Options
+from continuity_server.store.backfill import Backfill
+from continuity_server.store.upgrade import Upgrade
 logging.basicConfig(stream=sys.stdout, level=logging.INFO)
-open_store(Settings(db=sys.argv[1], keys=(Key("alice", "secret"),)), Rules(Options()), Parts()).close()
+rules = Rules(Options())
+Upgrade(rules, Backfill(rules), "alice").open(sys.argv[1]).close()
 """
 
 

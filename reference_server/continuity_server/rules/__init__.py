@@ -1,6 +1,6 @@
 """The contract, as small pure methods: which session a turn is in, what the model sees, what is stored, what the client gets.
 
-There is one file an area, named as the area is in the spec. Nothing here knows aiohttp, SQLite or a model, so every rule can be tested with plain values.
+There is one file per area, with the name that the area has in the spec. Nothing here knows aiohttp, SQLite or a model, so every rule can be tested with plain values.
 """
 
 from continuity_server.rules.compress import CompressRules

@@ -16,7 +16,7 @@ _OLD_MODEL: Final = "unknown"
 
 
 class MigrateRules:
-    """The rules about old databases, and about writers of the old shape."""
+    """The rules about old databases, and about programs that still write the old schema."""
 
     def is_old(self, columns: Collection[str]) -> bool:
         """MIGRATE-01, -02: a table of the old schema has no owner; one that has is left as it is."""
@@ -52,7 +52,7 @@ def _is_message(message: object) -> bool:
         return False
 
 
-def response_object(ident: str, data: Mapping[str, Any]) -> dict[str, Any]:
+def response_from_row(ident: str, data: Mapping[str, Any]) -> dict[str, Any]:
     """Return the response object of a stored row. Fields that an old row lacks are filled in."""
     stored = data.get("response")
     response: dict[str, Any] = stored if isinstance(stored, dict) else {}

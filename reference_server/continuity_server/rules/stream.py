@@ -16,7 +16,7 @@ class StreamRules:
     def chat_ending(
         self, finish: Mapping[str, Any], session: Mapping[str, Any], usage: Mapping[str, Any] | None
     ) -> list[Event | None]:
-        """COMPRESS-07, ECHO-09, STREAM-02: the finish chunk carries `session`, usage comes after it where it was asked for, the end marker is last."""
+        """COMPRESS-07, ECHO-09, STREAM-02: the finish chunk carries `session`, then comes the usage, if the client asked for it, and the end marker is last."""
         last: list[Event] = [(None, {**finish, **session})]
         if usage is not None:
             last.append((None, dict(usage)))

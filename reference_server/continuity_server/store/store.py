@@ -14,7 +14,7 @@ from typing import Any
 from continuity_server.rules import Rules
 from continuity_server.rules.compress import COMPRESSION, Covered, Session
 from continuity_server.rules.messages import Message
-from continuity_server.rules.migrate import response_object
+from continuity_server.rules.migrate import response_from_row
 from continuity_server.store.backfill import Backfill
 from continuity_server.store.deletions import Deletions
 from continuity_server.store.faults import Faults
@@ -131,7 +131,7 @@ class Store:
         ident, data, session, epoch, upto = row
         value = self._rules.row_data(data)
         return StoredResponse(
-            ident, session or None, epoch, upto, response_object(ident, value) if value is not None else None
+            ident, session or None, epoch, upto, response_from_row(ident, value) if value is not None else None
         )
 
     # Writing
