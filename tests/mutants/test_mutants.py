@@ -59,7 +59,7 @@ def test_a_condition_of_sql_is_weakened_and_still_takes_its_value():
 
 
 def test_a_mutant_is_killed_by_a_requirement_that_fails_on_it():
-    mutant = one("rules.history", "HistoryRules.stored_turn", "element", "*made", "left out")
+    mutant = one("turn.commit", "Committer._messages", "element", "*output.messages", "left out")
 
     assert fate(mutant, [Round("default", ("HISTORY-02",))]).killer == "HISTORY-02"
 
