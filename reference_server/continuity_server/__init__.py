@@ -1,1 +1,1 @@
-"""A real server that keeps the contract of Session Continuity. It knows the spec only through HTTP."""
+"""The reference server of Session Continuity: a real server that follows the contract. It imports neither the spec nor the kit."""

@@ -1,4 +1,4 @@
-"""`python -m continuity_server`: reads the command line, says where the server listens, and leaves in order."""
+"""`python -m continuity_server`: reads the command line, prints where the server listens, and stops on SIGTERM or SIGINT."""
 
 import asyncio
 import json
@@ -6,52 +6,36 @@ import logging
 import signal
 import sys
 
-from continuity_server.continuity import Rules
+from continuity_server.server import Parts, UnknownDefectError, list_defects, parts_with, serving
 from continuity_server.settings import Settings, parse
+from continuity_server.store.upgrade import StoreUnusableError
 
 
 def main(arguments: list[str] | None = None) -> int:
     settings = parse(arguments)
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     if settings.list_defects:
-        return _list_defects()
-    rules = _rules(settings)
-    if rules is None:
-        sys.stderr.write(f"There is no defect {settings.defect!r}. --defects lists those that there are.\n")
-        return 2
-    from continuity_server.store import StoreUnusableError  # noqa: PLC0415 - --help and --defects need no store
-
+        sys.stdout.write(json.dumps(list_defects(), indent=1) + "\n")
+        return 0
     try:
-        asyncio.run(_serve(settings, rules))
+        asyncio.run(_serve(settings, parts_with(settings.defect)))
+    except UnknownDefectError as error:
+        return _fail(error, 2)
     except StoreUnusableError as error:
-        sys.stderr.write(f"{error}\n")
-        return 1
+        return _fail(error, 1)
     return 0
 
 
-def _list_defects() -> int:
-    from continuity_server.defects import listed  # noqa: PLC0415 - a server without a defect does not load them
-
-    sys.stdout.write(json.dumps(listed(), indent=1) + "\n")
-    return 0
+def _fail(error: Exception, status: int) -> int:
+    sys.stderr.write(f"{error}\n")
+    return status
 
 
-def _rules(settings: Settings) -> Rules | None:
-    if settings.defect is None:
-        return Rules(settings.options)
-    from continuity_server.defects import DEFECTS  # noqa: PLC0415 - a server without a defect does not load them
-
-    defect = DEFECTS.get(settings.defect)
-    return defect.rules(settings.options) if defect else None
-
-
-async def _serve(settings: Settings, rules: Rules) -> None:
-    from continuity_server.server import serving  # noqa: PLC0415 - --help and --defects need no HTTP
-
+async def _serve(settings: Settings, parts: Parts) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    async with serving(settings, rules) as url:
+    async with serving(settings, parts) as url:
         sys.stdout.write(f"listening on {url}\n")
         sys.stdout.flush()
         await stop.wait()

@@ -1,43 +1,92 @@
-"""The server: its parts put together, listening for as long as somebody wants it."""
+"""The composition root: it builds every part of the server, and listens.
+
+A part is a class: `Rules`, `Store`, `Agent`, a handler … A defect is one or more subclasses of parts; `Parts` says which class is built for which part.
+"""
 
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar, cast
 
 from aiohttp import web
 
-from continuity_server.agent import Agent
-from continuity_server.app import build
-from continuity_server.builtin import BuiltinModel
-from continuity_server.compress import Compressor
-from continuity_server.continuity import Rules
-from continuity_server.keep import Keeper
-from continuity_server.locks import Locks
-from continuity_server.loop import ToolLoop
-from continuity_server.model import HttpModel, Model
-from continuity_server.resolve import Resolver
+from continuity_server.http.app import App
+from continuity_server.http.chat import ChatHandler, ChatStream
+from continuity_server.http.control import ControlHandler
+from continuity_server.http.middleware import Middleware
+from continuity_server.http.request import Access
+from continuity_server.http.response_events import ResponseEvents
+from continuity_server.http.responses import ResponsesHandler
+from continuity_server.http.sessions import SessionsHandler
+from continuity_server.model.builtin import BuiltinModel
+from continuity_server.model.http_model import HttpModel
+from continuity_server.model.types import Model
+from continuity_server.model.workspace import Workspace
+from continuity_server.rules import Rules
 from continuity_server.settings import Settings
-from continuity_server.store import Store
-from continuity_server.view import Viewer
-from continuity_server.workspace import Workspace
+from continuity_server.store.backfill import Backfill
+from continuity_server.store.deletions import Deletions
+from continuity_server.store.histories import Histories
+from continuity_server.store.store import Store
+from continuity_server.store.upgrade import Upgrade
+from continuity_server.turn.agent import Agent
+from continuity_server.turn.commit import Committer
+from continuity_server.turn.history import HistoryReader
+from continuity_server.turn.locks import Locks
+from continuity_server.turn.resolve import Resolver
+from continuity_server.turn.summarise import Summariser
+from continuity_server.turn.tool_loop import ToolLoop
 
 _SHUTDOWN_SECONDS: Final = 5.0
+P = TypeVar("P")
+
+
+class UnknownDefectError(Exception):
+    """There is no defect of this name."""
+
+
+class Parts:
+    """Which class is built for each part: the part itself, or the subclass that a defect puts in its place."""
+
+    def __init__(self, replaced: Mapping[type, type] | None = None) -> None:
+        self._replaced = replaced or {}
+
+    def __getitem__(self, part: type[P]) -> type[P]:
+        return cast("type[P]", self._replaced.get(part, part))
+
+
+def parts_with(name: str | None) -> Parts:
+    """Return the parts of a server with the defect of this name, or of one without a defect."""
+    if name is None:
+        return Parts()
+    from continuity_server.defects import DEFECTS  # noqa: PLC0415 - a server without a defect does not load them
+
+    if name not in DEFECTS:
+        raise UnknownDefectError(f"There is no defect {name!r}. --defects lists those that there are.")
+    return Parts(DEFECTS[name].parts)
+
+
+def list_defects() -> list[dict[str, object]]:
+    """Return all defects, as `--defects` prints them."""
+    from continuity_server.defects import DEFECTS  # noqa: PLC0415 - as above
+
+    return [defect.as_json() for defect in DEFECTS.values()]
 
 
 @asynccontextmanager
-async def serving(settings: Settings, rules: Rules) -> AsyncIterator[str]:
+async def serving(settings: Settings, parts: Parts) -> AsyncIterator[str]:
     """Listen while the block lasts, and give the URL; then finish running turns (bounded) and close the store."""
     async with AsyncExitStack() as stack:
-        store = Store(settings.db, rules, settings.first_principal)
+        rules = parts[Rules](settings.options)
+        store = open_store(settings, rules, parts)
         stack.callback(store.close)
         model: Model = HttpModel(settings.model, settings.model_key) if settings.model else BuiltinModel()
         stack.push_async_callback(model.close)
         offered = settings.options.environment != "none"
         workspace = Workspace(_workspace_folder(settings, stack), offered=offered)
-        app = build(settings, rules, assemble(settings, rules, store, model, workspace))
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=_SHUTDOWN_SECONDS)
+        app = assemble(settings=settings, parts=parts, rules=rules, store=store, model=model, workspace=workspace)
+        runner = web.AppRunner(app.build(), access_log=None, shutdown_timeout=_SHUTDOWN_SECONDS)
         await runner.setup()
         stack.push_async_callback(runner.cleanup)
         await web.TCPSite(runner, settings.host, settings.port, backlog=1024).start()
@@ -45,22 +94,44 @@ async def serving(settings: Settings, rules: Rules) -> AsyncIterator[str]:
         yield f"http://{host}:{runner.addresses[0][1]}"
 
 
-def assemble(settings: Settings, rules: Rules, store: Store, model: Model, workspace: Workspace) -> Agent:
-    """Put the agent together."""
-    return Agent(
+def open_store(settings: Settings, rules: Rules, parts: Parts) -> Store:
+    """Open the database, upgrade it if it has the old schema, and build the store on it."""
+    backfill = parts[Backfill](rules)
+    connection = parts[Upgrade](rules, backfill, settings.first_principal).open(settings.db)
+    return parts[Store](connection, rules, parts[Histories](connection), parts[Deletions](connection), backfill)
+
+
+def assemble(  # noqa: PLR0913 - the root knows everything
+    *, settings: Settings, parts: Parts, rules: Rules, store: Store, model: Model, workspace: Workspace
+) -> App:
+    """Build the agent and the handlers, and give each what it needs."""
+    locks = parts[Locks](rules)
+    resolver = parts[Resolver](store, rules)
+    committer = parts[Committer](store, rules, settings.max_responses)
+    agent = parts[Agent](
         store=store,
         rules=rules,
-        resolver=Resolver(store, rules),
-        viewer=Viewer(store, rules),
-        loop=ToolLoop(model, rules, workspace),
-        compressor=Compressor(model, rules, settings.context),
-        keeper=Keeper(store, rules, settings.max_responses),
-        locks=Locks(reject=rules.rejects(), retry_after=rules.retry_after()),
+        resolver=resolver,
+        reader=parts[HistoryReader](store, rules),
+        tool_loop=parts[ToolLoop](model, rules, workspace),
+        summariser=parts[Summariser](model, rules, settings.context),
+        committer=committer,
+        locks=locks,
+    )
+    access = parts[Access](settings, rules)
+    return parts[App](
+        settings,
+        rules,
+        parts[Middleware](settings, rules, access),
+        chat=parts[ChatHandler](rules, access, agent, parts[ChatStream]),
+        responses=parts[ResponsesHandler](rules, access, agent, store, parts[ResponseEvents]),
+        sessions=parts[SessionsHandler](rules, access, store, resolver, locks),
+        control=parts[ControlHandler](settings, rules, store, resolver, committer),
     )
 
 
 def _workspace_folder(settings: Settings, stack: AsyncExitStack) -> Path:
-    """Beside the database, so that it outlives a restart as the database does (ENV-03)."""
+    """ENV-03: the workspace is beside the database, so that both survive a restart."""
     if settings.db == ":memory:":
         return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="continuity-")))
     database = Path(settings.db)

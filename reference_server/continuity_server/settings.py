@@ -1,4 +1,4 @@
-"""Settings: what the command line says, checked once and frozen. It knows no other module of the server."""
+"""Settings: the command line, checked once and frozen. It imports no other module of the server."""
 
 import argparse
 import ipaddress
@@ -12,7 +12,7 @@ DEFAULT_MODEL: Final = "continuity-agent"
 KEYLESS: Final = "single-user"
 LARGEST_BODY: Final = 16 * 1024 * 1024
 
-# The first value is the seeds' contract and the default.
+# The first value is the default.
 OPTION_VALUES: Final = {
     "derivation": ("content-v1", "content-v2", "none"),
     "compaction": ("rotate", "in-place"),
@@ -26,7 +26,7 @@ OPTION_VALUES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Where today's servers rightly differ; a target declares its values."""
+    """What the contract leaves open: a server declares its values."""
 
     derivation: str = "content-v1"
     compaction: str = "rotate"
@@ -70,12 +70,12 @@ class Settings:
 
     @property
     def single_user(self) -> bool:
-        """ISOLATE-02: a server for one person, who alone can reach it, needs no key and says so."""
+        """ISOLATE-02: a server that only one person can reach needs no key, and says so in its capabilities."""
         return not self.keys and not self.public and is_loopback(self.host)
 
     @property
     def first_principal(self) -> str:
-        """Settled: rows of an old database belong to the first principal."""
+        """The principal that the rows of an old database belong to."""
         return self.keys[0].principal if self.keys else KEYLESS
 
 
@@ -89,24 +89,24 @@ def is_loopback(host: str) -> bool:
 
 
 def parse(arguments: list[str] | None = None) -> Settings:
-    """Read the settings of a command line; a mistake ends the process with status 2 and a sentence."""
-    said = _parser().parse_args(arguments)
+    """Parse the command line. A mistake ends the process with status 2 and a message."""
+    values = _parser().parse_args(arguments)
     return Settings(
-        host=said.host,
-        port=said.port,
-        db=said.db,
-        keys=tuple(said.key),
-        model=said.model,
+        host=values.host,
+        port=values.port,
+        db=values.db,
+        keys=tuple(values.key),
+        model=values.model,
         model_key=os.environ.get("CONTINUITY_MODEL_KEY"),
-        controls=said.controls,
-        defect=said.defect,
-        options=Options(**dict(said.option)),
-        cors=tuple(said.cors),
-        max_responses=said.max_responses,
-        context=said.context,
-        max_body=said.max_body,
-        public=said.public,
-        list_defects=said.defects,
+        controls=values.controls,
+        defect=values.defect,
+        options=Options(**dict(values.option)),
+        cors=tuple(values.cors),
+        max_responses=values.max_responses,
+        context=values.context,
+        max_body=values.max_body,
+        public=values.public,
+        list_defects=values.defects,
     )
 
 

@@ -10,19 +10,21 @@ from concurrent.futures import ThreadPoolExecutor
 import old_database
 from conftest import HEADER, KEYS, running
 
-from continuity_server.continuity import Rules
-from continuity_server.settings import Options
-from continuity_server.store import Store
+from continuity_server.rules import Rules
+from continuity_server.server import Parts, open_store
+from continuity_server.settings import Key, Options, Settings
 
 KILLS = 50
 ROWS = 600
 UPGRADE = """
 import logging, sys
-from continuity_server.continuity import Rules
+from continuity_server.rules import Rules
 from continuity_server.settings import Options
-from continuity_server.store import Store
+from continuity_server.store.backfill import Backfill
+from continuity_server.store.upgrade import Upgrade
 logging.basicConfig(stream=sys.stdout, level=logging.INFO)
-Store(sys.argv[1], Rules(Options()), "alice").close()
+rules = Rules(Options())
+Upgrade(rules, Backfill(rules), "alice").open(sys.argv[1]).close()
 """
 
 
@@ -47,7 +49,8 @@ def test_an_upgrade_that_is_killed_is_completed_by_the_next_start(tmp_path):
             file.unlink()
         shutil.copy(old, path)
         killed += kill_in_mid_upgrade(path, chance.uniform(0, 0.06))
-        store = Store(str(path), Rules(Options()), "alice")
+        settings = Settings(db=str(path), keys=(Key("alice", "secret"),))
+        store = open_store(settings, Rules(Options()), Parts())
         slugs = [store.slug("alice", f"slug {number}") for number in range(ROWS + 10)]
         store.close()
 

@@ -12,10 +12,9 @@ import pytest
 from conftest import HEADER, KEYS, running, said
 from scripted_model import Hold
 
-from continuity_server.continuity import Rules
 from continuity_server.defects import DEFECTS
-from continuity_server.server import serving
-from continuity_server.settings import Options, Settings
+from continuity_server.server import parts_with, serving
+from continuity_server.settings import Settings
 
 
 def test_an_answered_turn_survives_kill_and_stop(tmp_path, session):
@@ -141,15 +140,15 @@ def test_the_defects_are_listed_as_json():
     assert list(DEFECTS) == [entry["name"] for entry in json.loads(done.stdout)]
 
 
-async def _turns(rules):
-    """A server with these rules answers a few turns of every kind; the statuses."""
+async def _turns(parts):
+    """A server with these parts answers a few turns of every kind; the statuses."""
     messages = {"messages": [{"role": "system", "content": "s"}, {"role": "user", "content": "a"}]}
     turns = [
         ("chat/completions", messages),
         ("chat/completions", {**messages, "stream": True}),
         ("responses", {"input": "a"}),
     ]
-    async with serving(Settings(db=":memory:", controls="t"), rules) as url, aiohttp.ClientSession() as client:
+    async with serving(Settings(db=":memory:", controls="t"), parts) as url, aiohttp.ClientSession() as client:
         statuses = []
         for path, body in turns:
             async with client.post(f"{url}/v1/{path}", json=body) as answer:
@@ -161,9 +160,8 @@ async def _turns(rules):
 @pytest.mark.parametrize("defect", [None, *DEFECTS])
 def test_a_server_with_a_defect_starts_and_answers(defect, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # some leave files where they are started
-    rules = (DEFECTS[defect].rules if defect else Rules)(Options())
 
-    answered = asyncio.run(_turns(rules))
+    answered = asyncio.run(_turns(parts_with(defect)))
 
     # One defect is that what is claimed is not there.
     assert answered == [200, 200, 404 if defect == "claims-responses" else 200]

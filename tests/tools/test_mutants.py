@@ -59,19 +59,19 @@ def test_a_condition_of_sql_is_weakened_and_still_takes_its_value():
 
 
 def test_a_mutant_is_killed_by_a_requirement_that_fails_on_it():
-    mutant = one("history", "History.stored_turn", "element", "*made", "left out")
+    mutant = one("turn.commit", "Committer._messages", "element", "*output.messages", "left out")
 
     assert fate(mutant, [Round("default", ("HISTORY-02",))]).killer == "HISTORY-02"
 
 
 def test_an_equivalent_mutant_survives():
-    mutant = one("isolation", "Isolation.minted", "constant", "16", "17")
+    mutant = one("rules.isolate", "IsolateRules.minted", "constant", "16", "17")
 
     assert not fate(mutant, [Round("default", ("HISTORY-02",))]).killed
 
 
 def test_a_mutant_that_does_not_start_is_noticed():
-    mutant = one("borders", "", "constant", '"inf"', "'inf~'")
+    mutant = one("rules.contract", "", "constant", '"inf"', "'inf~'")
 
     assert fate(mutant, [Round("default", ("HISTORY-02",))]).killer == STILLBORN
 

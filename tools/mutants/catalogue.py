@@ -14,19 +14,33 @@ from typing import Final
 from edits import Edit, Text, edits_of
 
 PACKAGE: Final = Path(__file__).parents[2] / "reference_server" / "continuity_server"
-STORE: Final = ("adopt", "keep", "locks", "migrate", "records", "resolve", "schema", "store", "writing")
-"""What keeps, gives back and finds: between a rule and a row nothing else decides what is stored where."""
+STORE: Final = (
+    "store.backfill",
+    "store.deletions",
+    "store.histories",
+    "store.records",
+    "store.schema",
+    "store.store",
+    "store.upgrade",
+    "store.write",
+    "turn.commit",
+    "turn.locks",
+    "turn.resolve",
+)
+"""What stores, reads back and finds: nothing else decides what is stored where."""
 
 
-def _composed() -> tuple[str, ...]:
-    """`continuity.py`, the modules that it makes `Rules` of, and the table of errors."""
-    imports = re.findall(
-        r"^from continuity_server\.(\w+) import", (PACKAGE / "continuity.py").read_text(), re.MULTILINE
-    )
-    return ("continuity", *imports, "errors")
+def _rules() -> tuple[str, ...]:
+    """The rules: one file an area, and what they share."""
+    return tuple(sorted(f"rules.{file.stem}" for file in (PACKAGE / "rules").glob("*.py")))
 
 
-RULES: Final = _composed()
+def path_of(module: str) -> Path:
+    """The path of a module inside the package: `rules.echo` is `rules/echo.py`."""
+    return Path(*module.split(".")).with_suffix(".py")
+
+
+RULES: Final = _rules()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +69,7 @@ def mutants(modules: Sequence[str] = (*RULES, *STORE)) -> list[Mutant]:
 
 
 def _mutants(module: str) -> Iterator[Mutant]:
-    code = (PACKAGE / f"{module}.py").read_text(encoding="utf-8")
+    code = (PACKAGE / path_of(module)).read_text(encoding="utf-8")
     text = Text(code)
     seen: Counter[str] = Counter()
     for node, parents in _walk(ast.parse(code), ()):
@@ -111,6 +125,6 @@ def _left_out(node: ast.AST) -> list[ast.AST]:
 
 def mutated(mutant: Mutant) -> str:
     """The text of the module with the change in it."""
-    whole = (PACKAGE / f"{mutant.module}.py").read_bytes()
+    whole = (PACKAGE / path_of(mutant.module)).read_bytes()
     edit = mutant.edit
     return (whole[: edit.start] + edit.new.encode() + whole[edit.end :]).decode()

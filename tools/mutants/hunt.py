@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from catalogue import PACKAGE, Mutant, mutated
+from catalogue import PACKAGE, Mutant, mutated, path_of
 from rounds import ONE_PERSON, OPTIONS, WHOLE, Lines, Round
 
 from continuity_conformance.checks.registry import CONCLUDING
@@ -37,7 +37,7 @@ _START_SECONDS: Final = 30.0
 _ROUND_SECONDS: Final = 120.0
 _LITTLE: Final = Budget(examples=4)
 
-_PACKAGE_HERE: Final = '''"""One module of this package stands here; the others stand where they always do."""
+_PACKAGE_HERE: Final = '''"""One module of this package is here; the others are where they always are."""
 __path__.append({package!r})
 '''
 _TRACE: Final = """
@@ -119,7 +119,11 @@ def reached(one: Round) -> Lines:
         trouble = _play(_profile(Path(name), one.options, slowed=5), one.requirements(), 5 * _ROUND_SECONDS)
         assert not trouble, f"{trouble} on the server itself, under the options {one.options}"
         found = (line.rpartition(":") for line in lines.read_text(encoding="utf-8").split())
-        return {(Path(file).stem, int(number)) for file, _, number in found}
+        return {(_module(Path(file)), int(number)) for file, _, number in found}
+
+
+def _module(file: Path) -> str:
+    return ".".join(file.relative_to(PACKAGE).with_suffix("").parts)
 
 
 @contextmanager
@@ -127,8 +131,20 @@ def _standing(mutant: Mutant) -> Iterator[Path]:
     """A folder in which the server's package has the mutant instead of its module."""
     with tempfile.TemporaryDirectory(prefix="mutant-") as name:
         package = _package(Path(name))
-        (package / f"{mutant.module}.py").write_text(mutated(mutant), encoding="utf-8")
+        module = path_of(mutant.module)
+        if module.parent.name:
+            _sub_package(package, module.parent)
+        (package / module).write_text(mutated(mutant), encoding="utf-8")
         yield Path(name)
+
+
+def _sub_package(package: Path, folder: Path) -> None:
+    """A folder of the package, which finds its other modules where they always are."""
+    (package / folder).mkdir()
+    own = (PACKAGE / folder / "__init__.py").read_text(encoding="utf-8")
+    (package / folder / "__init__.py").write_text(
+        f"__path__.append({str(PACKAGE / folder)!r})\n{own}", encoding="utf-8"
+    )
 
 
 def _package(folder: Path, more: str = "") -> Path:

@@ -39,7 +39,7 @@ def hunt(
 def _reach() -> Reach:
     """Which lines run in which rounds. It takes minutes, so it is kept until the server or the spec changes."""
     rounds = (*WHOLE, *ALONE)
-    sources = [*sorted(PACKAGE.glob("*.py")), *sorted((BUNDLED / "requirements").glob("*.yaml"))]
+    sources = [*sorted(PACKAGE.rglob("*.py")), *sorted((BUNDLED / "requirements").glob("*.yaml"))]
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]
     kept = user_cache() / "mutants" / f"{digest}.json"
     if not kept.exists():

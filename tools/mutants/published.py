@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 import yaml
-from catalogue import RULES, STORE, Mutant, mutants
+from catalogue import RULES, STORE, Mutant, mutants, path_of
 from hunt import HANGS, STILLBORN, UNTESTED, Fate
 
 _REFERENCE: Final = Path(__file__).parents[2] / "docs" / "reference"
@@ -115,7 +115,7 @@ def _table() -> Iterator[str]:
     yield "|---|---|---|---|---|---|---|---|---|"
     for kind, modules in (("the rules", RULES), ("the store", STORE)):
         for module in modules:
-            yield count(mutants([module])).row(f"`{module}.py`")
+            yield count(mutants([module])).row(f"`{path_of(module)}`")
         yield count(mutants(modules)).row(f"**{kind}**")
     yield count(mutants()).row("**all**")
 
@@ -138,5 +138,5 @@ def _survivors(title: str, wanted: Callable[[Word], bool]) -> Iterator[str]:
 
 
 def _line(mutant: Mutant) -> str:
-    where = f"`{mutant.module}.py` {mutant.function}".strip()
+    where = f"`{path_of(mutant.module)}` {mutant.function}".strip()
     return f"- {where}, in `{mutant.source}`: {mutant.edit.operator}, `{mutant.edit.before}` → `{mutant.edit.after}`"

@@ -16,36 +16,41 @@ from continuity_spec import Requirement, load_spec
 
 Lines = set[tuple[str, int]]
 _AREAS: Final[Mapping[str, tuple[str, ...]]] = {
-    "adopt": ("MIGRATE",),
-    "borders": ("CONTRACT", "ERROR"),
-    "concurrency": ("CONCUR",),
-    "deletion": ("DELETE",),
-    "derivation": ("DERIVE",),
-    "discovery": ("DISCOVER",),
-    "durability": ("DURABLE",),
-    "echo": ("ECHO", "HISTORY", "ISOLATE"),
-    "environment": ("ENV",),
-    "errors": ("ERROR", "CONTRACT"),
-    "history": ("HISTORY",),
-    "isolation": ("ISOLATE", "CONTRACT"),
-    "keep": ("HISTORY", "SLUG", "COMPRESS", "DELETE"),
-    "legacy": ("MIGRATE", "SLUG"),
-    "lineage": ("COMPRESS",),
-    "locks": ("CONCUR", "SLUG"),
-    "migrate": ("MIGRATE",),
-    "resolve": ("SLUG", "ECHO", "COMPRESS", "HISTORY", "DERIVE", "ISOLATE", "MIGRATE"),
-    "schema": ("DELETE", "MIGRATE", "ISOLATE"),
-    "slugs": ("SLUG",),
-    "store": ("HISTORY", "SLUG", "DURABLE", "DELETE", "MIGRATE", "ISOLATE", "DERIVE", "COMPRESS"),
-    "streams": ("STREAM",),
-    "writing": ("HISTORY", "SLUG", "DURABLE", "COMPRESS", "ISOLATE", "DERIVE", "MIGRATE"),
+    "store.backfill": ("MIGRATE",),
+    "store.deletions": ("DELETE", "SLUG", "MIGRATE"),
+    "store.histories": ("HISTORY", "SLUG", "COMPRESS", "DERIVE"),
+    "rules.contract": ("CONTRACT", "ERROR"),
+    "rules.concur": ("CONCUR",),
+    "rules.delete": ("DELETE",),
+    "rules.derive": ("DERIVE",),
+    "rules.discover": ("DISCOVER",),
+    "rules.durable": ("DURABLE",),
+    "rules.echo": ("ECHO", "HISTORY", "ISOLATE"),
+    "rules.env": ("ENV",),
+    "rules.error": ("ERROR", "CONTRACT"),
+    "rules.history": ("HISTORY",),
+    "rules.messages": ("HISTORY", "CONTRACT"),
+    "rules.isolate": ("ISOLATE", "CONTRACT"),
+    "turn.commit": ("HISTORY", "SLUG", "COMPRESS", "DELETE"),
+    "rules.migrate": ("MIGRATE", "SLUG"),
+    "rules.compress": ("COMPRESS",),
+    "turn.locks": ("CONCUR", "SLUG"),
+    "store.upgrade": ("MIGRATE",),
+    "turn.resolve": ("SLUG", "ECHO", "COMPRESS", "HISTORY", "DERIVE", "ISOLATE", "MIGRATE"),
+    "store.schema": ("DELETE", "MIGRATE", "ISOLATE"),
+    "rules.slug": ("SLUG",),
+    "store.store": ("HISTORY", "SLUG", "DURABLE", "DELETE", "MIGRATE", "ISOLATE", "DERIVE", "COMPRESS"),
+    "rules.stream": ("STREAM",),
+    "store.write": ("HISTORY", "SLUG", "DURABLE", "COMPRESS", "ISOLATE", "DERIVE", "MIGRATE"),
 }
 """Where a mutant of a module is likely to show."""
-_MIGRATING: Final = frozenset({"adopt", "legacy", "migrate", "schema"})
+_MIGRATING: Final = frozenset({"store.backfill", "rules.migrate", "store.upgrade", "store.schema"})
 _UNDER: Final[Mapping[str, frozenset[str]]] = {
-    "other": frozenset(_AREAS) - _MIGRATING - {"borders"},
-    "in place": frozenset({"environment", "keep", "lineage", "resolve", "slugs", "store", "writing"}),
-    "least": frozenset({"derivation", "echo", "environment", "resolve"}),
+    "other": frozenset(_AREAS) - _MIGRATING - {"rules.contract"},
+    "in place": frozenset(
+        {"rules.env", "turn.commit", "rules.compress", "turn.resolve", "rules.slug", "store.store", "store.write"}
+    ),
+    "least": frozenset({"rules.derive", "rules.echo", "rules.env", "turn.resolve"}),
 }
 """Which modules have anything to do with the options of a set."""
 

@@ -1,10 +1,12 @@
-"""Defects: the same server with one rule broken, one small override each. They are the proof that the checks can fail."""
+"""Defects: the same server with one behaviour broken. Each overrides the method where the behaviour is.
+
+They are the proof that the checks can fail. Only the composition root (`server.py`) imports them.
+"""
 
 from continuity_server.defects import (
     compress,
     concur,
     contract,
-    contract_state,
     delete,
     derive,
     discover,
@@ -26,7 +28,6 @@ __all__ = [
     "compress",
     "concur",
     "contract",
-    "contract_state",
     "delete",
     "derive",
     "discover",
@@ -36,13 +37,7 @@ __all__ = [
     "error",
     "history",
     "isolate",
-    "listed",
     "migrate",
     "slug",
     "stream",
 ]
-
-
-def listed() -> list[dict[str, object]]:
-    """All defects, as `--defects` shows them."""
-    return [found.as_json() for found in DEFECTS.values()]

@@ -4,26 +4,34 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from continuity_server.continuity import Rules
 from continuity_server.defects.registry import defect
-from continuity_server.derivation import Message
-from continuity_server.echo import Event, Told
-from continuity_server.errors import Case, Refusal
-from continuity_server.history import Messages
-from continuity_server.lineage import COMPRESSION, FORK, Covered, P, Session
+from continuity_server.rules import Rules
+from continuity_server.rules.compress import COMPRESSION, Covered, Session
+from continuity_server.rules.echo import SessionInfo
+from continuity_server.rules.error import Case, Refusal
+from continuity_server.rules.messages import Message, Messages
+from continuity_server.rules.stream import Event
 from continuity_server.settings import Options
+from continuity_server.store.records import Ended, SlugWrite, Write
+from continuity_server.turn.agent import Agent
+from continuity_server.turn.commit import Committer
+from continuity_server.turn.resolve import Resolver
+from continuity_server.turn.summarise import Compression
+from continuity_server.turn.types import Destination, Turn, TurnRequest
+
+Chunk = Mapping[str, Any]
 
 
-def _rotated(session: Mapping[str, Any]) -> bool:
+def _rotated(session: Chunk) -> bool:
     return bool((session.get("session") or {}).get("rotated_from"))
 
 
 @defect(
     "rotation-answers-old-id", "A plain answer whose turn rotated the session tells the old id.", "hermes-agent#16938"
 )
-class RotationAnswersOldId(Rules):
-    def final_told(self, before: Told, after: Told, *, streamed: bool) -> Told:
-        return after if streamed else before
+class RotationAnswersOldId(Agent):
+    def _info_after(self, turn: Turn, tip: str) -> SessionInfo:
+        return super()._info_after(turn, tip) if turn.request.stream else turn.session_info
 
 
 @defect(
@@ -31,18 +39,19 @@ class RotationAnswersOldId(Rules):
     "A turn sent with a stale parent id sees the uncompressed history; it is written to the tip.",
     "hermes-agent#16938",
 )
-class StaleParentReadsOldHistory(Rules):
-    def read_from(self, start: Session, tip: Session) -> Session:  # noqa: ARG002 - that is the defect
-        return start
+class StaleParentReadsOldHistory(Resolver):
+    def _continued(self, start: Session, tip: Session, *, derived: bool) -> Destination:
+        return replace(super()._continued(start, tip, derived=derived), session=start)
 
 
 @defect("stale-parent-forks", "A turn sent with a stale parent id starts another session.", "hermes-agent#44004")
-class StaleParentForks(Rules):
-    def written_to(self, start: Session, tip: Session, *, derived: bool) -> Session:
+class StaleParentForks(Resolver):
+    def _continued(self, start: Session, tip: Session, *, derived: bool) -> Destination:
+        destination = super()._continued(start, tip, derived=derived)
         if derived or start.id == tip.id:
-            return tip
-        fork = self.minted("sess_")
-        return Session(fork, fork, parent=start.id, kind=FORK)
+            return destination
+        fork = self._rules.minted("sess_")
+        return replace(destination, tip=fork, root=fork)
 
 
 @defect(
@@ -50,9 +59,10 @@ class StaleParentForks(Rules):
     "A turn sent with a stale parent id is written to the parent; it sees the history of the tip.",
     "hermes-agent#16938",
 )
-class StaleParentWritesOldSession(Rules):
-    def written_to(self, start: Session, tip: Session, *, derived: bool) -> Session:
-        return tip if derived else start
+class StaleParentWritesOldSession(Resolver):
+    def _continued(self, start: Session, tip: Session, *, derived: bool) -> Destination:
+        destination = super()._continued(start, tip, derived=derived)
+        return destination if derived else replace(destination, tip=start.id, root=start.root)
 
 
 @defect(
@@ -64,15 +74,20 @@ class StaleParentGoesOn(StaleParentReadsOldHistory, StaleParentWritesOldSession)
     """Neither reading nor writing finds the tip."""
 
 
+class _StaleParentIsDue(Rules):
+    def compression_due(self, session: Session | None, messages: Sequence[Message], limit: int) -> bool:
+        stale = session is not None and session.next is not None
+        return stale or super().compression_due(session, messages, limit)
+
+
 @defect(
     "stale-parent-bears-a-child-each-turn",
     "Every turn by a stale parent id compresses the parent once more, and bears another child.",
     "hermes-agent 0.17.0",
+    also=(_StaleParentIsDue,),
 )
 class StaleParentBearsAChildEachTurn(StaleParentGoesOn):
-    def compression_due(self, session: Session | None, messages: Sequence[Message], limit: int) -> bool:
-        stale = session is not None and session.next is not None
-        return stale or super().compression_due(session, messages, limit)
+    """The parent goes on, and is always due for compression."""
 
 
 @defect("tip-resolved-one-hop", "Of a chain of rotations only one is followed.")
@@ -103,7 +118,7 @@ class LineageCycleHangs(Rules):
         end = super().tip(start, read)
         if end.next is None or read(end.next) is None:
             return end
-        # Every look ends elsewhere in the circle, so that the landing of the turn looks again, for good.
+        # Every look ends in another place of the cycle, so that the agent looks again, without end.
         self._steps += 1
         return replace(end, root=f"{end.root} {self._steps}")
 
@@ -120,20 +135,19 @@ class LineageGapIs500(Rules):
 @defect(
     "stream-never-tells-tip", "A stream whose turn rotated the session tells the new id nowhere.", "hermes-agent#16938"
 )
-class StreamNeverTellsTip(Rules):
-    def final_told(self, before: Told, after: Told, *, streamed: bool) -> Told:
-        return before if streamed else after
+class StreamNeverTellsTip(Agent):
+    def _info_after(self, turn: Turn, tip: str) -> SessionInfo:
+        return turn.session_info if turn.request.stream else super()._info_after(turn, tip)
 
 
 @defect(
     "stream-tells-tip-after-done", "A chat stream tells the new id only after its end marker, where nobody reads on."
 )
 class StreamTellsTipAfterDone(Rules):
-    def chat_end(self, events: Sequence[Event]) -> list[Event | None]:
-        late: list[Event] = [(None, {**chunk, "choices": []}) for _, chunk in events if _rotated(chunk)]
-        bare = [(name, {**chunk, "session": None} if _rotated(chunk) else chunk) for name, chunk in events]
-        quiet = [(name, {key: said for key, said in chunk.items() if said is not None}) for name, chunk in bare]
-        return [*quiet, None, *late] if late else super().chat_end(events)
+    def chat_ending(self, finish: Chunk, session: Chunk, usage: Chunk | None) -> list[Event | None]:
+        if not _rotated(session):
+            return super().chat_ending(finish, session, usage)
+        return [*super().chat_ending(finish, {}, usage), (None, {**finish, **session, "choices": []})]
 
 
 @defect(
@@ -141,28 +155,30 @@ class StreamTellsTipAfterDone(Rules):
     "A chat stream tells the new id in an event of its own, which clients read as a chunk without choices.",
 )
 class StreamTellsTipInNamedEvent(Rules):
-    def last_chunks(self, finish: Mapping[str, Any], session: Mapping[str, Any]) -> list[Event]:
+    def chat_ending(self, finish: Chunk, session: Chunk, usage: Chunk | None) -> list[Event | None]:
         if not _rotated(session):
-            return super().last_chunks(finish, session)
-        return [("hermes.session", dict(session)), (None, dict(finish))]
+            return super().chat_ending(finish, session, usage)
+        return [("hermes.session", dict(session)), *super().chat_ending(finish, {}, usage)]
 
 
 @defect("rotating-turn-lost", "The turn in which the history was compressed is in neither the summary nor the history.")
 class RotatingTurnLost(Rules):
-    def compacted(self, before: Sequence[Message], summary: str, turn: Sequence[Message]) -> Messages:  # noqa: ARG002 - that is the defect
+    def compacted(self, before: Sequence[Message], summary: str, turn: Sequence[Message]) -> Messages | None:  # noqa: ARG002 - that is the defect
         return super().compacted(before, summary, ())
 
 
 @defect("parent-not-ended", "The rotated parent does not say that it is ended.")
-class ParentNotEnded(Rules):
-    def end_reason(self, kind: str) -> str | None:  # noqa: ARG002 - that is the defect
-        return None
+class ParentNotEnded(Committer):
+    def ended(self, parent: str, *, kind: str) -> Ended | None:
+        ended = super().ended(parent, kind=kind)
+        return ended and replace(ended, reason=None)
 
 
 @defect("child-without-parent", "The child of a rotation does not name its parent.", "hermes-agent#16517")
-class ChildWithoutParent(Rules):
-    def child_parent(self, parent: str) -> str | None:  # noqa: ARG002 - that is the defect
-        return None
+class ChildWithoutParent(Committer):
+    def _compressed(self, destination: Destination, write: Write, compression: Compression) -> Write:
+        child = super()._compressed(destination, write, compression)
+        return replace(child, history=replace(child.history, parent=None))
 
 
 @defect(
@@ -170,21 +186,23 @@ class ChildWithoutParent(Rules):
     "A turn that waited while its session rotated goes on from where it first looked, and bears a second child.",
     "hermes-agent#44004",
 )
-class RotationRaceTwoChildren(Rules):
-    def landing(self, looked: P, look_again: Callable[[], P]) -> P:  # noqa: ARG002 - that is the defect
-        return looked
+class RotationRaceTwoChildren(Agent):
+    def _confirmed(self, request: TurnRequest, expected: Destination) -> Destination | None:  # noqa: ARG002 - that is the defect
+        return expected
 
 
 @defect("failed-compression-loses-history", "Where the summary fails, the history is dropped without one.")
 class FailedCompressionLosesHistory(Rules):
-    def unsummarised(self, before: Sequence[Message], turn: Sequence[Message]) -> Messages | None:  # noqa: ARG002 - that is the defect
-        return list(turn)
+    def compacted(self, before: Sequence[Message], summary: str, turn: Sequence[Message]) -> Messages | None:
+        return super().compacted(before, summary, turn) if summary else list(turn)
 
 
 @defect("failed-compression-is-500", "Where the summary fails, the turn is a 500.")
 class FailedCompressionIs500(Rules):
-    def unsummarised(self, before: Sequence[Message], turn: Sequence[Message]) -> Messages | None:  # noqa: ARG002 - that is the defect
-        raise Refusal(Case.INTERNAL, "The server has a defect.")
+    def compacted(self, before: Sequence[Message], summary: str, turn: Sequence[Message]) -> Messages | None:
+        if not summary:
+            raise Refusal(Case.INTERNAL, "The server has a defect.")
+        return super().compacted(before, summary, turn)
 
 
 @defect(
@@ -204,9 +222,10 @@ class DerivedChildEveryTurn(Rules):
     "A derived conversation whose session rotated goes back to the first session on its next turn.",
     "hermes-agent 0.19.0",
 )
-class DerivedReturnsToRoot(Rules):
-    def written_to(self, start: Session, tip: Session, *, derived: bool) -> Session:
-        return start if derived else tip
+class DerivedReturnsToRoot(Resolver):
+    def _continued(self, start: Session, tip: Session, *, derived: bool) -> Destination:
+        destination = super()._continued(start, tip, derived=derived)
+        return replace(destination, tip=start.id, root=start.root) if derived else destination
 
 
 @defect(
@@ -225,20 +244,31 @@ class InPlaceRotates(Rules):
     under={"compaction": "in-place"},
 )
 class InPlaceKeepsEverything(Rules):
-    def compacted(self, before: Sequence[Message], summary: str, turn: Sequence[Message]) -> Messages:
-        return super().compacted(before, summary, turn) if self.rotates() else [*before, *turn]
+    def compacted(self, before: Sequence[Message], summary: str, turn: Sequence[Message]) -> Messages | None:
+        return super().compacted(before, summary, turn) if self.rotates() or not summary else [*before, *turn]
 
 
 @defect("child-of-another-principal", "The child of a rotation belongs to nobody who could continue it.")
-class ChildOfAnotherPrincipal(Rules):
-    def child_owner(self, owner: str) -> str:
-        return f"{owner}, compressed"
+class ChildOfAnotherPrincipal(Committer):
+    def _compressed(self, destination: Destination, write: Write, compression: Compression) -> Write:
+        child = super()._compressed(destination, write, compression)
+        return replace(child, owner=f"{child.owner}, compressed") if self._rules.rotates() else child
 
 
-@defect("child-loses-slug", "When its session rotates a slug is lost, and starts another session.")
-class ChildLosesSlug(Rules):
-    def slug_follows(self, before: str, after: str) -> str:
-        return after if before == after else self.minted("sess_")
+class _SlugOfNoSession(Committer):
+    def _slug(self, destination: Destination, session: str) -> SlugWrite | None:
+        return super()._slug(destination, session if session == destination.tip else self._rules.minted("sess_"))
+
+
+@defect(
+    "child-loses-slug",
+    "When its session rotates a slug is lost, and starts another session.",
+    also=(_SlugOfNoSession,),
+)
+class ChildLosesSlug(Resolver):
+    def _slug_tip(self, owner: str, session: str) -> Session | None:
+        tip = super()._slug_tip(owner, session)
+        return tip if tip and tip.id == session else None
 
 
 @defect(

@@ -1,13 +1,22 @@
 """Defects of CONCUR: turns that cross each other, sessions that mix, and one that stops them all."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from dataclasses import fields, replace
+from typing import ClassVar
 
-from continuity_server.continuity import Rules
-from continuity_server.defects.durable import KillLeavesHalfTurn
+from continuity_server.defects.durable import AnswerOnly, KillLeavesHalfTurn
+from continuity_server.defects.leaving import LeavingAgent
 from continuity_server.defects.registry import defect
-from continuity_server.derivation import Message
-from continuity_server.errors import Case, Kind, Refusal
-from continuity_server.history import Messages, Unanswered
+from continuity_server.rules import Rules
+from continuity_server.rules.error import Case, Kind, Refusal
+from continuity_server.rules.messages import Messages
+from continuity_server.store.records import HistoryWrite
+from continuity_server.turn.agent import Agent
+from continuity_server.turn.commit import Committer
+from continuity_server.turn.history import HistoryReader
+from continuity_server.turn.locks import Locks
+from continuity_server.turn.types import Destination, Outcome, Sink, TurnInput, TurnOutput, TurnRequest
 
 
 @defect(
@@ -15,21 +24,22 @@ from continuity_server.history import Messages, Unanswered
     "Turns of one session at once do not wait for each other: none sees the others.",
     "ogx 1.5.0",
 )
-class TurnsShareABase(Rules):
-    def chain_lock(self, owner: str, chain: str, request: str) -> tuple[str, str, str]:  # noqa: ARG002 - that is the defect
-        return ("turn", owner, request)
+class TurnsShareABase(Locks):
+    def chain(self, owner: str, root: str) -> AbstractAsyncContextManager[None]:  # noqa: ARG002 - that is the defect
+        return nullcontext()
 
-    def slug_lock(self, principal: str, slug: str | None, request: str) -> tuple[str, str, str]:  # noqa: ARG002 - nor by slug
-        return ("request", principal, request)
+    def slug(self, principal: str, slug: str) -> AbstractAsyncContextManager[None]:  # noqa: ARG002 - nor by slug
+        return nullcontext()
 
 
 @defect(
     "turns-interleave",
     "Turns of one session at once are stored as they come: user, user, answer, answer.",
     "hermes-agent 0.19.0",
+    also=(TurnsShareABase, AnswerOnly),
 )
-class TurnsInterleave(KillLeavesHalfTurn, TurnsShareABase):
-    """Neither do they wait, nor is a turn stored as a whole."""
+class TurnsInterleave(KillLeavesHalfTurn):
+    """They do not wait for each other, and a turn is not stored as a whole."""
 
 
 @defect(
@@ -37,44 +47,55 @@ class TurnsInterleave(KillLeavesHalfTurn, TurnsShareABase):
     "A turn that was rejected because its session was busy is stored all the same.",
     under={"turns": "reject"},
 )
-class RejectedTurnStored(Rules):
-    def left_behind(self, new: Sequence[Message], why: Unanswered) -> Messages:
-        return list(new) if why is Unanswered.BUSY else []
+class RejectedTurnStored(LeavingAgent):
+    async def turn(self, request: TurnRequest, sink: Sink) -> Outcome:
+        try:
+            return await super().turn(request, sink)
+        except Refusal as refusal:
+            if refusal.case is Case.SESSION_BUSY:
+                await self._leave(self._resolver.destination(request), self._reader.new_input(request))
+            raise
+
+
+class _BusyIs500(Rules):
+    def check_not_busy(self, *, busy: bool) -> None:
+        if busy:
+            raise Refusal(Case.SESSION_BUSY, "Another turn of this session is running.")
+
+    def error_kind(self, case: Case) -> Kind:
+        return super().error_kind(Case.INTERNAL if case is Case.SESSION_BUSY else case)
 
 
 @defect(
     "turns-at-once-are-500",
     "Of several turns of one session at once one is answered, the others are a 500, and what they said stays.",
     "google-adk 2.13",
+    also=(_BusyIs500,),
 )
-class TurnsAtOnceAre500(Rules):
-    def rejects(self) -> bool:
-        return True
+class TurnsAtOnceAre500(RejectedTurnStored):
+    """The turns that did not wait are refused as a defect of the server, and stored."""
 
-    def error_kind(self, case: Case) -> Kind:
-        return super().error_kind(Case.INTERNAL if case is Case.SESSION_BUSY else case)
 
-    def left_behind(self, new: Sequence[Message], why: Unanswered) -> Messages:
-        return list(new) if why is Unanswered.BUSY else []
+class _Latest:
+    """What the requests of a server overwrite."""
+
+    messages: ClassVar[Messages] = []
+
+
+class _LatestInputStored(Committer):
+    def _messages(self, turn_input: TurnInput, output: TurnOutput) -> Messages:  # noqa: ARG002 - that is the defect
+        return [*_Latest.messages, *output.messages]
 
 
 @defect(
     "turns-stored-as-the-latest-said",
     "What the user said is kept in one place for all requests: a turn is stored with the words of whoever came last.",
+    also=(_LatestInputStored,),
 )
-class TurnsStoredAsTheLatestSaid(Rules):
-    _latest: Messages
-
-    def new_input(self, messages: Sequence[Message]) -> Messages:
-        self._latest = super().new_input(messages)
-        return self._latest
-
-    def response_input(self, messages: Sequence[Message]) -> Messages:
-        self._latest = super().response_input(messages)
-        return self._latest
-
-    def stored_turn(self, new: Sequence[Message], made: Sequence[Message]) -> Messages:  # noqa: ARG002 - that is the defect
-        return [*self._latest, *made]
+class TurnsStoredAsTheLatestSaid(HistoryReader):
+    def new_input(self, request: TurnRequest) -> Messages:
+        _Latest.messages = super().new_input(request)
+        return _Latest.messages
 
 
 @defect(
@@ -88,49 +109,72 @@ class SessionToldOfTheLatestRequest(Rules):
         self._latest = sent
         return super().chosen_id(sent, derived)
 
-    def told_id(self, sent: str | None, root: str, tip: str) -> str:
-        told = super().told_id(sent, root, tip)
-        return self._latest if sent is not None and told == sent and self._latest is not None else told
+    def echoed_id(self, sent: str | None, root: str, tip: str) -> str:
+        own = super().echoed_id(sent, root, tip)
+        return self._latest if sent is not None and own == sent and self._latest is not None else own
 
 
 @defect("one-lock-for-all-sessions", "A turn waits for every other turn of the server, whatever its session.")
-class OneLockForAllSessions(Rules):
-    def chain_lock(self, owner: str, chain: str, request: str) -> tuple[str, str, str]:  # noqa: ARG002 - that is the defect
-        return ("all", "", "")
+class OneLockForAllSessions(Locks):
+    def chain(self, owner: str, root: str) -> AbstractAsyncContextManager[None]:  # noqa: ARG002 - that is the defect
+        return super().chain("", "all")
 
 
 @defect("one-lock-for-all-slugs", "A turn of a slug waits for the turns of every other slug.")
-class OneLockForAllSlugs(Rules):
-    def slug_lock(self, principal: str, slug: str | None, request: str) -> tuple[str, str, str]:
-        return super().slug_lock(principal, "all" if slug is not None else None, request)
+class OneLockForAllSlugs(Locks):
+    def slug(self, principal: str, slug: str) -> AbstractAsyncContextManager[None]:  # noqa: ARG002 - that is the defect
+        return super().slug(principal, "all")
+
+
+class LateDestination(Destination):
+    """A session that another request created while this one waited."""
+
+
+class LateAgent(Agent):
+    """An agent that notices late destinations."""
+
+    @asynccontextmanager
+    async def _locked(self, request: TurnRequest) -> AsyncIterator[Destination]:
+        unknown = self._resolver.destination(request).session is None
+        async with super()._locked(request) as destination:
+            late = unknown and destination.session is not None
+            values = {field.name: getattr(destination, field.name) for field in fields(destination)}
+            yield LateDestination(**values) if late else destination
 
 
 @defect(
     "first-requests-race-to-500",
     "Of several first requests of one session at once, only one can make it; the others are a 500.",
     "openclaw 2026.9.6",
+    also=(LateAgent,),
 )
-class FirstRequestsRaceTo500(Rules):
-    def overwrites(self, *, slug: bool, late: bool) -> bool:
-        if late and not slug:
+class FirstRequestsRaceTo500(Committer):
+    def _appended(self, destination: Destination, messages: Messages) -> HistoryWrite:
+        if isinstance(destination, LateDestination) and destination.slug is None:
             raise Refusal(Case.INTERNAL, "The server has a defect.")
-        return False
+        return super()._appended(destination, messages)
 
 
 @defect(
     "first-requests-overwrite-each-other",
     "Of several first requests with one new id at once, each writes over what the ones before it left.",
     "adk-python#1733",
+    also=(LateAgent,),
 )
-class FirstRequestsOverwriteEachOther(Rules):
-    def overwrites(self, *, slug: bool, late: bool) -> bool:
-        return late and not slug
+class FirstRequestsOverwriteEachOther(Committer):
+    def _appended(self, destination: Destination, messages: Messages) -> HistoryWrite:
+        late = isinstance(destination, LateDestination) and destination.slug is None
+        return replace(super()._appended(destination, messages), replace=late)
 
 
 @defect("busy-without-retry-after", "A busy session does not say when to come again.", under={"turns": "reject"})
 class BusyWithoutRetryAfter(Rules):
-    def retry_after(self) -> int | None:
-        return None
+    def check_not_busy(self, *, busy: bool) -> None:
+        try:
+            super().check_not_busy(busy=busy)
+        except Refusal as refusal:
+            refusal.retry_after = None
+            raise
 
 
 @defect(
@@ -139,5 +183,5 @@ class BusyWithoutRetryAfter(Rules):
     under={"turns": "reject"},
 )
 class BusySessionQueues(Rules):
-    def rejects(self) -> bool:
-        return False
+    def check_not_busy(self, *, busy: bool) -> None:
+        pass

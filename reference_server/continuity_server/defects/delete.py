@@ -2,46 +2,46 @@
 
 from collections.abc import Iterable
 
-from continuity_server.continuity import Rules
 from continuity_server.defects.registry import defect
-from continuity_server.deletion import Trace
-from continuity_server.lineage import Session
+from continuity_server.rules import Rules
+from continuity_server.rules.compress import Session
+from continuity_server.store.deletions import Deletions
 
 
 @defect(
     "delete-leaves-messages",
     "A deleted session is unknown until somebody sends its id again, and then it remembers everything.",
 )
-class DeleteLeavesMessages(Rules):
-    def erased(self) -> frozenset[Trace]:
-        return super().erased() - {Trace.MESSAGES}
+class DeleteLeavesMessages(Deletions):
+    def _messages(self, owner: str, session: str) -> None:
+        pass
 
 
 @defect("delete-leaves-slugs", "The slugs of a deleted session go on in it.", "hermes-agent#42422")
-class DeleteLeavesSlugs(Rules):
-    def erased(self) -> frozenset[Trace]:
-        return super().erased() - {Trace.SLUGS}
+class DeleteLeavesSlugs(Deletions):
+    def _slugs(self, owner: str, session: str) -> None:
+        pass
 
 
 @defect("delete-leaves-responses", "The responses of a deleted session can still be read.", "hermes-agent 0.16.0")
-class DeleteLeavesResponses(Rules):
-    def erased(self) -> frozenset[Trace]:
-        return super().erased() - {Trace.RESPONSES}
+class DeleteLeavesResponses(Deletions):
+    def _responses(self, owner: str, session: str) -> None:
+        pass
 
 
 @defect("delete-leaves-replays", "An Idempotency-Key gives back the answer of a session that was deleted.")
-class DeleteLeavesReplays(Rules):
-    def erased(self) -> frozenset[Trace]:
-        return super().erased() - {Trace.REPLAYS}
+class DeleteLeavesReplays(Deletions):
+    def _replays(self, owner: str, session: str) -> None:
+        pass
 
 
 @defect(
     "delete-leaves-session",
     "DELETE of a session answers that it is gone, and leaves it there without its messages.",
 )
-class DeleteLeavesSession(Rules):
-    def erased(self) -> frozenset[Trace]:
-        return super().erased() - {Trace.SESSION}
+class DeleteLeavesSession(Deletions):
+    def _row(self, owner: str, session: str) -> None:
+        pass
 
 
 @defect(

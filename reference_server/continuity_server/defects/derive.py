@@ -5,14 +5,17 @@ import json
 import secrets
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from continuity_server.continuity import Rules
+from continuity_server.defects.owners import OtherOwner
 from continuity_server.defects.registry import defect
-from continuity_server.derivation import Message
-from continuity_server.errors import invalid
-from continuity_server.history import Messages
+from continuity_server.rules import Rules
+from continuity_server.rules.error import invalid
+from continuity_server.rules.messages import Message, Messages
 from continuity_server.settings import Options
+from continuity_server.turn.history import HistoryReader
+from continuity_server.turn.types import Destination, TurnInput, TurnRequest
 
 
 @defect("derive-sha1", "The derived id is made with SHA-1.")
@@ -167,18 +170,24 @@ class DeriveFoldsCase(Rules):
 @defect(
     "derived-history-on-top-of-store", "A derived turn sees the stored history and then the body's: everything twice."
 )
-class DerivedHistoryOnTopOfStore(Rules):
-    def derived_history(self, stored: Sequence[Message], body: Sequence[Message]) -> Messages:
-        return [*stored, *body]
+class DerivedHistoryOnTopOfStore(HistoryReader):
+    def _derived(
+        self, request: TurnRequest, destination: Destination, stored: Messages, *, degraded: bool
+    ) -> TurnInput:
+        twice = replace(request, messages=[*stored, *request.messages])
+        return super()._derived(twice, destination, stored, degraded=degraded)
 
 
 @defect(
     "derived-history-from-store",
     "A derived turn sees the stored history and its last message; the body's does not count.",
 )
-class DerivedHistoryFromStore(Rules):
-    def derived_history(self, stored: Sequence[Message], body: Sequence[Message]) -> Messages:
-        return [*stored, *self.new_input(body)]
+class DerivedHistoryFromStore(HistoryReader):
+    def _derived(
+        self, request: TurnRequest, destination: Destination, stored: Messages, *, degraded: bool
+    ) -> TurnInput:
+        from_store = replace(request, messages=[*stored, *self._rules.new_input(request.messages)])
+        return super()._derived(from_store, destination, stored, degraded=degraded)
 
 
 @defect("derive-salted-per-process", "The derived id is salted anew at every start.")
@@ -216,7 +225,7 @@ class DeriveV2EscapesUnicode(Rules):
     "Principals with the same opening share one derived session.",
     "hermes-agent#7484",
 )
-class DerivedSessionSharedByPrincipals(Rules):
+class DerivedSessionSharedByPrincipals(OtherOwner):
     def owner(self, principal: str, session: str) -> str:
         return "everybody" if session.startswith(("api-", "api2-")) else principal
 

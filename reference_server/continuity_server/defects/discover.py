@@ -2,67 +2,70 @@
 
 from typing import Any
 
-from continuity_server.continuity import Rules
-from continuity_server.defects.registry import defect
-from continuity_server.settings import OPTION_VALUES
+from aiohttp import web
 
-Facts = dict[str, Any]
+from continuity_server.defects.registry import defect
+from continuity_server.http.app import App
+from continuity_server.rules import Rules
+from continuity_server.settings import OPTION_VALUES, Settings
 
 
 @defect("capabilities-missing", "There are no capabilities to read.")
-class CapabilitiesMissing(Rules):
-    def serves(self, path: str) -> bool:
-        return path != "/v1/capabilities"
+class CapabilitiesMissing(App):
+    def routes(self) -> list[web.RouteDef]:
+        return [route for route in super().routes() if route.path != "/v1/capabilities"]
 
 
 @defect("capabilities-without-header", "The capabilities do not name the continuity header.")
 class CapabilitiesWithoutHeader(Rules):
-    def claims(self, facts: Facts) -> Facts:
-        return {name: value for name, value in facts.items() if name != "header"}
+    def capabilities(self, settings: Settings) -> dict[str, Any]:
+        return {name: value for name, value in super().capabilities(settings).items() if name != "header"}
 
 
 @defect("capabilities-without-options", "The capabilities name the header, and no option.", "hermes-agent 0.19.0")
 class CapabilitiesWithoutOptions(Rules):
-    def claims(self, facts: Facts) -> Facts:
-        return {name: value for name, value in facts.items() if name != "options"}
+    def capabilities(self, settings: Settings) -> dict[str, Any]:
+        return {name: value for name, value in super().capabilities(settings).items() if name != "options"}
 
 
 @defect("claims-another-header", "The capabilities name a header that the server does not know.")
 class ClaimsAnotherHeader(Rules):
-    def claims(self, facts: Facts) -> Facts:
-        return {**facts, "header": "X-Session-Id"}
+    def capabilities(self, settings: Settings) -> dict[str, Any]:
+        return {**super().capabilities(settings), "header": "X-Session-Id"}
 
 
 @defect("claims-single-user", "The capabilities say that the server is for a single user, and it has several.")
 class ClaimsSingleUser(Rules):
-    def claims(self, facts: Facts) -> Facts:
-        return {**facts, "single_user": True}
+    def capabilities(self, settings: Settings) -> dict[str, Any]:
+        return {**super().capabilities(settings), "single_user": True}
 
 
 @defect("claims-responses", "The capabilities offer /v1/responses, and there is nothing.")
-class ClaimsResponses(Rules):
-    def serves(self, path: str) -> bool:
-        return not path.startswith("/v1/responses")
+class ClaimsResponses(App):
+    def routes(self) -> list[web.RouteDef]:
+        return [route for route in super().routes() if not route.path.startswith("/v1/responses")]
 
 
 @defect("claims-sessions", "The capabilities offer /v1/sessions, and there is nothing.")
-class ClaimsSessions(Rules):
-    def serves(self, path: str) -> bool:
-        return not path.startswith("/v1/sessions")
+class ClaimsSessions(App):
+    def routes(self) -> list[web.RouteDef]:
+        return [route for route in super().routes() if not route.path.startswith("/v1/sessions")]
 
 
 def _claiming(option: str, value: str) -> type[Rules]:
     class Claiming(Rules):
-        def claims(self, facts: Facts) -> Facts:
-            return {**facts, "options": {**facts["options"], option: value}}
+        def capabilities(self, settings: Settings) -> dict[str, Any]:
+            own = super().capabilities(settings)
+            return {**own, "options": {**own["options"], option: value}}
 
     return Claiming
 
 
 def _hiding(offer: str) -> type[Rules]:
     class Hiding(Rules):
-        def claims(self, facts: Facts) -> Facts:
-            return {**facts, "offers": [one for one in facts["offers"] if one != offer]}
+        def capabilities(self, settings: Settings) -> dict[str, Any]:
+            own = super().capabilities(settings)
+            return {**own, "offers": [one for one in own["offers"] if one != offer]}
 
     return Hiding
 

@@ -1,16 +1,39 @@
 """Defects of DURABLE: what was answered and is gone, and turns that a kill leaves half or runs again."""
 
 import secrets
-from collections.abc import Sequence
-from typing import Any
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
-from continuity_server.continuity import Rules
+from continuity_server.defects.leaving import LeavingAgent
 from continuity_server.defects.registry import defect
-from continuity_server.derivation import Message
-from continuity_server.echo import Surface
-from continuity_server.history import Messages
-from continuity_server.settings import Options
-from continuity_server.slugs import T
+from continuity_server.rules import Rules
+from continuity_server.rules.messages import Message, Messages
+from continuity_server.store.histories import LAST, Histories
+from continuity_server.store.store import Store
+from continuity_server.turn.commit import Committer
+from continuity_server.turn.history import HistoryReader
+from continuity_server.turn.resolve import Resolver
+from continuity_server.turn.types import Destination, Outcome, Turn, TurnInput, TurnOutput, TurnRequest
+
+
+class RenamedHistories(Histories):
+    """Histories that are stored under another name than that of their session."""
+
+    def name(self, session: str) -> str:
+        raise NotImplementedError
+
+    def read(self, owner: str, session: str, epoch: int, upto: int = LAST) -> list[Message]:
+        return super().read(owner, self.name(session), epoch, upto)
+
+    def last(self, owner: str, session: str, epoch: int) -> int:
+        return super().last(owner, self.name(session), epoch)
+
+    def append(self, owner: str, session: str, epoch: int, messages: Iterable[Message]) -> list[int]:
+        return super().append(owner, self.name(session), epoch, messages)
+
+    def forget(self, owner: str, session: str) -> None:
+        super().forget(owner, self.name(session))
 
 
 @defect(
@@ -18,12 +41,12 @@ from continuity_server.slugs import T
     "Histories are known to the process that wrote them: after a restart sessions go on, and have forgotten everything.",
     "vllm#22137",
 )
-class HistoryLostOnRestart(Rules):
-    def __init__(self, options: Options) -> None:
-        super().__init__(options)
+class HistoryLostOnRestart(RenamedHistories):
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        super().__init__(connection)
         self._process = secrets.token_hex(8)
 
-    def line(self, session: str, surface: Surface) -> str:  # noqa: ARG002 - on every endpoint
+    def name(self, session: str) -> str:
         return f"{session}\x1f{self._process}"
 
 
@@ -32,19 +55,18 @@ class HistoryLostOnRestart(Rules):
     "Response ids are known to the process that made them: after a restart they start a new session without a word.",
     "openclaw 2026.9.6",
 )
-class ResponsesLostOnRestart(Rules):
-    def __init__(self, options: Options) -> None:
-        super().__init__(options)
+class ResponsesLostOnRestart(Resolver):
+    def __init__(self, store: Store, rules: Rules) -> None:
+        super().__init__(store, rules)
         self._own: set[str] = set()
 
-    def minted(self, prefix: str) -> str:
-        ident = super().minted(prefix)
-        self._own.add(ident)
-        return ident
+    def destination(self, request: TurnRequest) -> Destination:
+        self._own.add(request.answer_id)
+        return super().destination(request)
 
-    def continued(self, found: T | None) -> T | None:
-        row: Any = super().continued(found)
-        return found if row[0].id in self._own else None
+    def _previous(self, request: TurnRequest, previous: str) -> Destination:
+        self._anchor(request.principal, previous)
+        return super()._previous(request, previous) if previous in self._own else self._fresh(request.principal)
 
 
 @defect(
@@ -52,30 +74,45 @@ class ResponsesLostOnRestart(Rules):
     "Turns are answered before they are on disk: a clean stop writes them, a kill loses them.",
     "hermes-agent#80921",
 )
-class AcknowledgedBeforeStored(Rules):
-    def commits_at_once(self) -> bool:
-        return False
+class AcknowledgedBeforeStored(Store):
+    def close(self) -> None:
+        if self._connection.in_transaction:
+            super()._commit()
+        super().close()
+
+    def check_writable(self) -> None:
+        if not self._connection.in_transaction:
+            super().check_writable()
+
+    def _begin(self) -> None:
+        if not self._connection.in_transaction:
+            super()._begin()
+
+    def _commit(self) -> None:
+        pass
+
+
+class AnswerOnly(Committer):
+    """What the user said is stored already."""
+
+    def _messages(self, turn_input: TurnInput, output: TurnOutput) -> Messages:  # noqa: ARG002 - that is the defect
+        return list(output.messages)
 
 
 @defect(
     "kill-leaves-half-turn",
     "The user's message is stored before the model is asked: a kill leaves it there without an answer.",
     "hermes-agent 0.19.0",
+    also=(AnswerOnly,),
 )
-class KillLeavesHalfTurn(Rules):
-    def begun(self, new: Sequence[Message]) -> Messages:
-        return list(new)
+class KillLeavesHalfTurn(LeavingAgent):
+    async def _answer(self, turn: Turn) -> Outcome:
+        if not turn.destination.derived:
+            await self._leave(turn.destination, turn.input.new)
+        return await super()._answer(turn)
 
-    def stored_turn(self, new: Sequence[Message], made: Sequence[Message]) -> Messages:  # noqa: ARG002 - it is stored already
-        return list(made)
 
-
-@defect(
-    "killed-turn-merged-into-next",
-    "A message that a kill left without an answer is put before the next one, as if the user had said both at once.",
-    "hermes-agent 0.19.0",
-)
-class KilledTurnMergedIntoNext(KillLeavesHalfTurn):
+class _UsersMerged(Rules):
     def paired(self, messages: Sequence[Message]) -> Messages:
         merged: Messages = []
         for message in super().paired(messages):
@@ -87,18 +124,35 @@ class KilledTurnMergedIntoNext(KillLeavesHalfTurn):
 
 
 @defect(
-    "kill-reruns-turn",
-    "A turn that a kill cut short is run again, unasked, when its session goes on.",
-    "openclaw 2026.9.6",
+    "killed-turn-merged-into-next",
+    "A message that a kill left without an answer is put before the next one, as if the user had said both at once.",
+    "hermes-agent 0.19.0",
+    also=(AnswerOnly, _UsersMerged),
 )
-class KillRerunsTurn(KillLeavesHalfTurn):
-    def resumed(self, stored: Sequence[Message]) -> Messages:
-        return list(stored) if stored and stored[-1]["role"] == "user" else []
+class KilledTurnMergedIntoNext(KillLeavesHalfTurn):
+    """The next turn merges what was left."""
 
-    def recalled(self, stored: Sequence[Message]) -> Messages:
+
+class _UnansweredForgotten(HistoryReader):
+    def _named(self, request: TurnRequest, destination: Destination, stored: Messages, *, degraded: bool) -> TurnInput:
         following = [*(message["role"] for message in stored[1:]), "user"]
-        return [
+        answered = [
             message
             for message, then in zip(stored, following, strict=False)
             if (message["role"], then) != ("user", "user")
         ]
+        return replace(super()._named(request, destination, stored, degraded=degraded), before=answered)
+
+
+@defect(
+    "kill-reruns-turn",
+    "A turn that a kill cut short is run again, unasked, when its session goes on.",
+    "openclaw 2026.9.6",
+    also=(AnswerOnly, _UnansweredForgotten),
+)
+class KillRerunsTurn(KillLeavesHalfTurn):
+    async def _ask_model(self, turn: Turn) -> TurnOutput:
+        stored = turn.input.stored
+        if stored and stored[-1]["role"] == "user":
+            await self._tool_loop.run(replace(turn, request=replace(turn.request, stream=False)), stored)
+        return await super()._ask_model(turn)

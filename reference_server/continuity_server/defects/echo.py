@@ -1,24 +1,56 @@
 """Defects of ECHO: an id that the client is not told, is told wrongly, or cannot use."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from continuity_server.continuity import Rules
+from aiohttp import web
+
 from continuity_server.defects.registry import defect
-from continuity_server.echo import Event, Fields, Surface, Told
+from continuity_server.http.chat import ChatHandler, ChatStream
+from continuity_server.http.middleware import Handler, Middleware
+from continuity_server.http.response_events import ResponseEvents
+from continuity_server.http.responses import ResponsesHandler
+from continuity_server.rules import Rules
+from continuity_server.rules.echo import DEGRADED_HEADER, Fields, SessionInfo, Surface
+from continuity_server.rules.stream import Event
 from continuity_server.settings import HEADER
+from continuity_server.turn.resolve import Resolver
+from continuity_server.turn.types import Destination, Outcome, TurnRequest
+
+Chunk = Mapping[str, Any]
 
 
-@defect("header-missing", "Chat completions are answered without the continuity header.", "openclaw 2026.9.6")
-class HeaderMissing(Rules):
-    def answer_fields(self, told: Told, surface: Surface, *, streamed: bool) -> Fields:
-        return [] if surface is Surface.CHAT else super().answer_fields(told, surface, streamed=streamed)
+def _without_headers(response: web.Response) -> web.Response:
+    for name in (HEADER, DEGRADED_HEADER):
+        response.headers.popall(name, None)
+    return response
+
+
+class QuietChatStream(ChatStream):
+    """A chat stream without the continuity header."""
+
+    async def _open(self, session_info: SessionInfo) -> None:  # noqa: ARG002 - that is the defect
+        if not self._stream.opened:
+            await self._stream.open([])
+            await self._begin()
+
+
+@defect(
+    "header-missing",
+    "Chat completions are answered without the continuity header.",
+    "openclaw 2026.9.6",
+    also=(QuietChatStream,),
+)
+class HeaderMissing(ChatHandler):
+    def _answered(self, outcome: Outcome) -> web.Response:
+        return _without_headers(super()._answered(outcome))
 
 
 @defect("header-twice", "The continuity header is sent twice.", "agentchattr#80")
 class HeaderTwice(Rules):
-    def answer_fields(self, told: Told, surface: Surface, *, streamed: bool) -> Fields:
-        return super().answer_fields(told, surface, streamed=streamed) * 2
+    def answer_fields(self, session_info: SessionInfo) -> Fields:
+        return super().answer_fields(session_info) * 2
 
 
 @defect("header-empty", "The continuity header is sent with an empty value.")
@@ -29,21 +61,19 @@ class HeaderEmpty(Rules):
 
 @defect("echo-new-id", "Every answer tells a new id, whatever the client sent.", "hermes-webui#4535")
 class EchoNewId(Rules):
-    def told_id(self, sent: str | None, root: str, tip: str) -> str:  # noqa: ARG002 - that is the defect
+    def echoed_id(self, sent: str | None, root: str, tip: str) -> str:  # noqa: ARG002 - that is the defect
         return self.minted("sess_")
 
 
 @defect("echo-lowercases-id", "The id is told in lower case.", "openclaw 2026.9.6")
 class EchoLowercasesId(Rules):
-    def told_id(self, sent: str | None, root: str, tip: str) -> str:
-        return super().told_id(sent, root, tip).lower()
+    def echoed_id(self, sent: str | None, root: str, tip: str) -> str:
+        return super().echoed_id(sent, root, tip).lower()
 
 
 @defect("stream-without-header", "A streamed chat completion has no continuity header.")
-class StreamWithoutHeader(Rules):
-    def answer_fields(self, told: Told, surface: Surface, *, streamed: bool) -> Fields:
-        quiet = streamed and surface is Surface.CHAT
-        return [] if quiet else super().answer_fields(told, surface, streamed=streamed)
+class StreamWithoutHeader(QuietChatStream):
+    """Plain answers have it."""
 
 
 @defect(
@@ -66,17 +96,17 @@ class EmptyHeaderIsAnId(Rules):
 
 
 @defect("responses-without-header", "A plain response has no continuity header.")
-class ResponsesWithoutHeader(Rules):
-    def answer_fields(self, told: Told, surface: Surface, *, streamed: bool) -> Fields:
-        quiet = surface is Surface.RESPONSES and not streamed
-        return [] if quiet else super().answer_fields(told, surface, streamed=streamed)
+class ResponsesWithoutHeader(ResponsesHandler):
+    def _answered(self, outcome: Outcome) -> web.Response:
+        return _without_headers(super()._answered(outcome))
 
 
 @defect("responses-stream-without-header", "A streamed response has no continuity header.")
-class ResponsesStreamWithoutHeader(Rules):
-    def answer_fields(self, told: Told, surface: Surface, *, streamed: bool) -> Fields:
-        quiet = surface is Surface.RESPONSES and streamed
-        return [] if quiet else super().answer_fields(told, surface, streamed=streamed)
+class ResponsesStreamWithoutHeader(ResponseEvents):
+    async def _open(self, session_info: SessionInfo) -> None:  # noqa: ARG002 - that is the defect
+        if not self._stream.opened:
+            await self._stream.open([])
+            await self._begin()
 
 
 @defect(
@@ -85,11 +115,16 @@ class ResponsesStreamWithoutHeader(Rules):
     "litellm PR 37956",
 )
 class EchoedIdDoesNotContinue(Rules):
-    def told_id(self, sent: str | None, root: str, tip: str) -> str:
-        told = super().told_id(sent, root, tip)
-        return (
-            f"{told}-public" if told.startswith(("api-", "api2-", "sess_")) and not told.endswith("-public") else told
-        )
+    def echoed_id(self, sent: str | None, root: str, tip: str) -> str:
+        own = super().echoed_id(sent, root, tip)
+        return f"{own}-public" if own.startswith(("api-", "api2-", "sess_")) and not own.endswith("-public") else own
+
+
+def _without_header(response: web.StreamResponse, name: str) -> web.StreamResponse:
+    """Take the continuity header out of a list of header names."""
+    if name in response.headers:
+        response.headers[name] = ", ".join(one for one in response.headers[name].split(", ") if one != HEADER)
+    return response
 
 
 @defect(
@@ -97,17 +132,19 @@ class EchoedIdDoesNotContinue(Rules):
     "The preflight does not allow the continuity header.",
     "modelcontextprotocol/python-sdk#1135",
 )
-class CorsHeaderNotAllowed(Rules):
-    def cors_allowed(self) -> tuple[str, ...]:
-        return tuple(name for name in super().cors_allowed() if name != HEADER)
+class CorsHeaderNotAllowed(Middleware):
+    @web.middleware
+    async def cors(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        return _without_header(await super().cors(request, handler), "Access-Control-Allow-Headers")
 
 
 @defect(
     "cors-header-not-exposed", "Browsers may not read the continuity header.", "modelcontextprotocol/python-sdk#1135"
 )
-class CorsHeaderNotExposed(Rules):
-    def cors_exposed(self) -> tuple[str, ...]:
-        return tuple(name for name in super().cors_exposed() if name != HEADER)
+class CorsHeaderNotExposed(Middleware):
+    async def headers(self, request: web.Request, response: web.StreamResponse) -> None:
+        await super().headers(request, response)
+        _without_header(response, "Access-Control-Expose-Headers")
 
 
 @defect("error-without-header", "An error after the session was resolved does not tell it.")
@@ -118,22 +155,22 @@ class ErrorWithoutHeader(Rules):
 
 @defect("completion-without-object", "A chat completion does not say what kind of object it is.")
 class CompletionWithoutObject(Rules):
-    def with_session(self, body: Mapping[str, Any], told: Told) -> dict[str, Any]:
-        whole = super().with_session(body, told)
+    def with_session(self, body: Mapping[str, Any], session_info: SessionInfo) -> dict[str, Any]:
+        whole = super().with_session(body, session_info)
         return {name: value for name, value in whole.items() if name != "object" or value != "chat.completion"}
 
 
 @defect("stream-chunk-without-choices", "A stream tells the session in a chunk of its own, which has no choices.")
 class StreamChunkWithoutChoices(Rules):
-    def last_chunks(self, finish: Mapping[str, Any], session: Mapping[str, Any]) -> list[Event]:
+    def chat_ending(self, finish: Chunk, session: Chunk, usage: Chunk | None) -> list[Event | None]:
         bare = {name: value for name, value in finish.items() if name != "choices"}
-        return [(None, {**bare, **session}), (None, dict(finish))]
+        return [(None, {**bare, **session}), *super().chat_ending(finish, {}, usage)]
 
 
 @defect("response-without-output", "A response has an empty output; its text is nowhere.")
 class ResponseWithoutOutput(Rules):
-    def with_session(self, body: Mapping[str, Any], told: Told) -> dict[str, Any]:
-        whole = super().with_session(body, told)
+    def with_session(self, body: Mapping[str, Any], session_info: SessionInfo) -> dict[str, Any]:
+        whole = super().with_session(body, session_info)
         return {**whole, "output": []} if body["object"] == "response" else whole
 
 
@@ -142,17 +179,18 @@ class ResponseWithoutOutput(Rules):
     "A stream tells the session in an event of its own, which clients read as a chunk without choices.",
 )
 class SessionInANamedEvent(Rules):
-    def last_chunks(self, finish: Mapping[str, Any], session: Mapping[str, Any]) -> list[Event]:
-        return [("hermes.session", dict(session)), (None, dict(finish))]
+    def chat_ending(self, finish: Chunk, session: Chunk, usage: Chunk | None) -> list[Event | None]:
+        return [("hermes.session", dict(session)), *super().chat_ending(finish, {}, usage)]
 
 
 @defect("body-session-differs-from-header", "The body names another session than the header.")
 class BodySessionDiffersFromHeader(Rules):
-    def session_object(self, told: Told) -> dict[str, Any]:
-        return {**super().session_object(told), "id": f"{told.id}-body"}
+    def session_object(self, session_info: SessionInfo) -> dict[str, Any]:
+        return {**super().session_object(session_info), "id": f"{session_info.id}-body"}
 
 
 @defect("responses-ignore-header", "A continuity header on /v1/responses is silently ignored.")
-class ResponsesIgnoreHeader(Rules):
-    def header_on_responses(self, sent: str | None) -> str | None:  # noqa: ARG002 - that is the defect
-        return None
+class ResponsesIgnoreHeader(Resolver):
+    def destination(self, request: TurnRequest) -> Destination:
+        chat = request.surface is Surface.CHAT
+        return super().destination(request if chat else replace(request, header=None))

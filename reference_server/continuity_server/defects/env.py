@@ -3,15 +3,17 @@
 import hashlib
 import secrets
 
-from continuity_server.continuity import Rules
 from continuity_server.defects.registry import defect
-from continuity_server.environment import SHARED
+from continuity_server.rules import Rules
+from continuity_server.rules.env import SHARED
 from continuity_server.settings import Options
+from continuity_server.turn.tool_loop import ToolLoop
+from continuity_server.turn.types import Destination
 
 
 @defect("environment-per-turn", "Every turn runs in an environment of its own.", "hermes-agent#3438")
 class EnvironmentPerTurn(Rules):
-    def environment(self, owner: str, root: str, tip: str) -> str:  # noqa: ARG002 - that is the defect
+    def environment(self, owner: str, root: str) -> str:  # noqa: ARG002 - that is the defect
         return self.minted("env_")
 
 
@@ -21,7 +23,7 @@ class EnvironmentPerTurn(Rules):
     "hermes-agent#3438",
 )
 class EnvironmentApartThoughShared(Rules):
-    def environment(self, owner: str, root: str, tip: str) -> str:  # noqa: ARG002 - that is the defect
+    def environment(self, owner: str, root: str) -> str:
         return hashlib.sha256(f"{owner}\n{root}".encode()).hexdigest()
 
 
@@ -31,7 +33,7 @@ class EnvironmentApartThoughShared(Rules):
     under={"environment": "per-session"},
 )
 class EnvironmentSharedThoughPerSession(Rules):
-    def environment(self, owner: str, root: str, tip: str) -> str:  # noqa: ARG002 - that is the defect
+    def environment(self, owner: str, root: str) -> str:  # noqa: ARG002 - that is the defect
         return SHARED
 
 
@@ -41,12 +43,14 @@ class EnvironmentLostOnRestart(Rules):
         super().__init__(options)
         self._process = secrets.token_hex(8)
 
-    def environment(self, owner: str, root: str, tip: str) -> str:
-        return f"{super().environment(owner, root, tip)}-{self._process}"
+    def environment(self, owner: str, root: str) -> str:
+        return f"{super().environment(owner, root)}-{self._process}"
 
 
 @defect("environment-lost-on-compression", "A session that rotated finds an empty environment.")
-class EnvironmentLostOnCompression(Rules):
-    def environment(self, owner: str, root: str, tip: str) -> str:
-        kept = super().environment(owner, root, tip)
-        return kept if tip == root else hashlib.sha256(f"{owner}\n{tip}".encode()).hexdigest()
+class EnvironmentLostOnCompression(ToolLoop):
+    def _run_workspace(self, destination: Destination, arguments: str) -> str:
+        if destination.tip == destination.root:
+            return super()._run_workspace(destination, arguments)
+        other = hashlib.sha256(f"{destination.owner}\n{destination.tip}".encode()).hexdigest()
+        return self._workspace.run(other, arguments)

@@ -3,9 +3,9 @@
 from dataclasses import replace
 from typing import Final
 
-from continuity_server.continuity import Rules
 from continuity_server.defects.registry import defect
-from continuity_server.errors import Case, Kind
+from continuity_server.rules import Rules
+from continuity_server.rules.error import Case, Kind
 
 # Three of them show under turns=reject, because a busy session is one of the cases.
 _NAMES: Final = {400: "BadRequestError", 401: "AuthenticationError", 404: "NotFoundError"}

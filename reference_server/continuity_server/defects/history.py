@@ -1,15 +1,30 @@
 """Defects of HISTORY: a model that sees too much, too little or the wrong thing, and turns that get lost or are left behind."""
 
 from collections.abc import Sequence
-from typing import Any
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any, ClassVar
 
-from continuity_server.continuity import Rules
+from continuity_server.defects.durable import RenamedHistories
+from continuity_server.defects.leaving import LeavingAgent
 from continuity_server.defects.registry import defect
-from continuity_server.derivation import Message
-from continuity_server.echo import Surface
-from continuity_server.errors import Case, Refusal
-from continuity_server.history import Messages, Unanswered, W
-from continuity_server.settings import Options
+from continuity_server.rules import Rules
+from continuity_server.rules.compress import Session
+from continuity_server.rules.echo import Fields, SessionInfo, Surface
+from continuity_server.rules.error import Case, Refusal
+from continuity_server.rules.messages import Message, Messages
+from continuity_server.store.records import Write
+from continuity_server.store.store import Store
+from continuity_server.turn.agent import Agent
+from continuity_server.turn.commit import Committer
+from continuity_server.turn.history import HistoryReader
+from continuity_server.turn.resolve import Resolver
+from continuity_server.turn.types import Destination, Outcome, Turn, TurnInput, TurnOutput, TurnRequest
+
+
+def _earlier(rules: Rules, request: TurnRequest) -> Messages:
+    """Return the earlier messages in the body of a chat completion."""
+    return request.messages[: rules.turn_start(request.messages)] if request.surface is Surface.CHAT else []
 
 
 @defect(
@@ -17,9 +32,10 @@ from continuity_server.settings import Options
     "Earlier messages of the body reach the model, after the stored history.",
     "openclaw 2026.9.6",
 )
-class BodyHistoryMerged(Rules):
-    def history(self, stored: Sequence[Message], body: Sequence[Message]) -> Messages:
-        return [*stored, *body[: self.turn_start(body)]]
+class BodyHistoryMerged(HistoryReader):
+    def _named(self, request: TurnRequest, destination: Destination, stored: Messages, *, degraded: bool) -> TurnInput:
+        own = super()._named(request, destination, stored, degraded=degraded)
+        return replace(own, before=[*stored, *_earlier(self._rules, request)])
 
 
 @defect(
@@ -35,9 +51,10 @@ class BodyHistoryFlattened(Rules):
 
 
 @defect("body-history-wins", "Where the body has earlier messages, they replace the stored history.")
-class BodyHistoryWins(Rules):
-    def history(self, stored: Sequence[Message], body: Sequence[Message]) -> Messages:
-        return list(body[: self.turn_start(body)]) or list(stored)
+class BodyHistoryWins(HistoryReader):
+    def _named(self, request: TurnRequest, destination: Destination, stored: Messages, *, degraded: bool) -> TurnInput:
+        own = super()._named(request, destination, stored, degraded=degraded)
+        return replace(own, before=_earlier(self._rules, request) or stored)
 
 
 @defect(
@@ -50,40 +67,42 @@ class ToolResultsIgnored(Rules):
 
 
 @defect("history-doubles", "Every stored turn reaches the model twice.", "hermes-agent PR 41700")
-class HistoryDoubles(Rules):
-    def recalled(self, stored: Sequence[Message]) -> Messages:
-        return [*stored, *stored]
+class HistoryDoubles(HistoryReader):
+    def _named(self, request: TurnRequest, destination: Destination, stored: Messages, *, degraded: bool) -> TurnInput:
+        return replace(super()._named(request, destination, stored, degraded=degraded), before=[*stored, *stored])
 
 
 @defect("history-reversed", "The stored turns reach the model newest first.")
-class HistoryReversed(Rules):
-    def recalled(self, stored: Sequence[Message]) -> Messages:
-        return list(stored[::-1])
+class HistoryReversed(HistoryReader):
+    def _named(self, request: TurnRequest, destination: Destination, stored: Messages, *, degraded: bool) -> TurnInput:
+        return replace(super()._named(request, destination, stored, degraded=degraded), before=stored[::-1])
 
 
 @defect("answers-not-stored", "Only the user's messages are stored.")
-class AnswersNotStored(Rules):
-    def stored_turn(self, new: Sequence[Message], made: Sequence[Message]) -> Messages:  # noqa: ARG002 - that is the defect
-        return list(new)
+class AnswersNotStored(Committer):
+    def _messages(self, turn_input: TurnInput, output: TurnOutput) -> Messages:  # noqa: ARG002 - that is the defect
+        return turn_input.new
 
 
 @defect("questions-not-stored", "Only the answers are stored.")
-class QuestionsNotStored(Rules):
-    def stored_turn(self, new: Sequence[Message], made: Sequence[Message]) -> Messages:  # noqa: ARG002 - that is the defect
-        return list(made)
+class QuestionsNotStored(Committer):
+    def _messages(self, turn_input: TurnInput, output: TurnOutput) -> Messages:  # noqa: ARG002 - that is the defect
+        return list(output.messages)
 
 
 @defect("oldest-turn-dropped", "From the third turn on the first one is forgotten.")
-class OldestTurnDropped(Rules):
-    def recalled(self, stored: Sequence[Message]) -> Messages:
+class OldestTurnDropped(HistoryReader):
+    def _named(self, request: TurnRequest, destination: Destination, stored: Messages, *, degraded: bool) -> TurnInput:
         users = [index for index, message in enumerate(stored) if message["role"] == "user"]
-        return list(stored[users[1] :]) if len(users) > 1 else list(stored)
+        newer = stored[users[1] :] if len(users) > 1 else stored
+        return replace(super()._named(request, destination, stored, degraded=degraded), before=newer)
 
 
 @defect("roles-flattened", "Answers are stored as if the user had said them.")
-class RolesFlattened(Rules):
-    def stored_turn(self, new: Sequence[Message], made: Sequence[Message]) -> Messages:
-        return [*new, *({"role": "user", "content": message["content"]} for message in made)]
+class RolesFlattened(Committer):
+    def _messages(self, turn_input: TurnInput, output: TurnOutput) -> Messages:
+        answers = [{"role": "user", "content": message["content"]} for message in output.messages]
+        return [*turn_input.new, *answers]
 
 
 @defect(
@@ -91,40 +110,45 @@ class RolesFlattened(Rules):
     "A turn is stored only when the next one of its session ends: the store lags behind the answers.",
     "litellm#12364",
 )
-class WriteBehind(Rules):
-    def __init__(self, options: Options) -> None:
-        super().__init__(options)
-        self._held: dict[tuple[str, str], Any] = {}
+class WriteBehind(Committer):
+    def __init__(self, store: Store, rules: Rules, max_responses: int) -> None:
+        super().__init__(store, rules, max_responses)
+        self._held: dict[tuple[str, str], Write] = {}
 
-    def due(self, write: W) -> list[W]:
-        earlier = self._held.pop(write.session, None)
-        self._held[write.session] = write
-        return [earlier] if earlier is not None else []
+    async def commit(self, write: Write) -> None:
+        session = (write.owner, write.history.session)
+        earlier = self._held.pop(session, None)
+        self._held[session] = write
+        if earlier is not None:
+            await super().commit(earlier)
 
 
 @defect("unknown-id-is-404", "An unknown id is refused with 404.")
-class UnknownIdIs404(Rules):
-    def started(self, session: str) -> str:  # noqa: ARG002 - that is the defect
-        raise Refusal(Case.SESSION_NOT_FOUND, "There is no session with this id.")
+class UnknownIdIs404(Resolver):
+    def _started(self, owner: str, session: str, *, derived: bool) -> Destination:
+        if not derived:
+            raise Refusal(Case.SESSION_NOT_FOUND, "There is no session with this id.")
+        return super()._started(owner, session, derived=derived)
 
 
 @defect("unknown-id-renamed", "An unknown id starts a session under another id.")
-class UnknownIdRenamed(Rules):
-    def started(self, session: str) -> str:  # noqa: ARG002 - that is the defect
-        return self.minted("sess_")
+class UnknownIdRenamed(Resolver):
+    def _started(self, owner: str, session: str, *, derived: bool) -> Destination:
+        new = session if derived else self._rules.minted("sess_")
+        return super()._started(owner, new, derived=derived)
 
 
 @defect("store-failure-is-500", "A store that cannot be read makes every turn a 500.")
 class StoreFailureIs500(Rules):
-    def unreadable(self, session: str) -> str:  # noqa: ARG002 - that is the defect
+    def check_may_degrade(self) -> None:
         raise Refusal(Case.INTERNAL, "The server has a defect.")
 
 
 @defect("store-failure-new-id", "A store that cannot be read makes a turn start a session under another id.")
-class StoreFailureNewId(Rules):
-    def unreadable(self, session: str) -> str:
-        super().unreadable(session)
-        return self.minted("sess_")
+class StoreFailureNewId(Agent):
+    async def _answer_degraded(self, turn: Turn) -> Outcome:
+        other = SessionInfo(self._rules.minted("sess_"))
+        return await super()._answer_degraded(replace(turn, session_info=other))
 
 
 @defect(
@@ -132,21 +156,31 @@ class StoreFailureNewId(Rules):
     "A turn that was refused because the history could not be read is stored all the same.",
     under={"degraded": "refuse"},
 )
-class RefusedTurnStored(Rules):
-    def left_behind(self, new: Sequence[Message], why: Unanswered) -> Messages:
-        return list(new) if why is Unanswered.REFUSED else []
+class RefusedTurnStored(LeavingAgent):
+    async def _answer_degraded(self, turn: Turn) -> Outcome:
+        try:
+            return await super()._answer_degraded(turn)
+        except Refusal:
+            await self._leave(turn.destination, turn.input.new)
+            raise
 
 
 @defect("degraded-silently", "An answer without the history does not say so.")
 class DegradedSilently(Rules):
-    def admitted(self, *, degraded: bool) -> bool:  # noqa: ARG002 - that is the defect
-        return False
+    def degraded_fields(self, session_info: SessionInfo) -> Fields:  # noqa: ARG002 - that is the defect
+        return []
+
+    def session_object(self, session_info: SessionInfo) -> dict[str, Any]:
+        return {**super().session_object(session_info), "degraded": False}
 
 
 @defect("degraded-turn-overwrites-history", "A turn that could not read the history replaces it.")
-class DegradedTurnOverwritesHistory(Rules):
-    def left_by_degraded(self, turn: Sequence[Message]) -> Messages:
-        return list(turn)
+class DegradedTurnOverwritesHistory(LeavingAgent):
+    async def _ask_model(self, turn: Turn) -> TurnOutput:
+        output = await super()._ask_model(turn)
+        if turn.input.degraded:
+            await self._leave(turn.destination, [*turn.input.new, *output.messages], replaces=True)
+        return output
 
 
 @defect(
@@ -154,23 +188,34 @@ class DegradedTurnOverwritesHistory(Rules):
     "The user message of a turn whose model call failed stays in the history.",
     "openclaw 2026.9.6",
 )
-class FailedTurnLeavesUserMessage(Rules):
-    def left_behind(self, new: Sequence[Message], why: Unanswered) -> Messages:
-        return list(new) if why is Unanswered.MODEL_FAILED else []
+class FailedTurnLeavesUserMessage(LeavingAgent):
+    async def _ask_model(self, turn: Turn) -> TurnOutput:
+        try:
+            return await super()._ask_model(turn)
+        except Refusal:
+            await self._leave(turn.destination, turn.input.new)
+            raise
 
 
 @defect(
     "error-text-as-answer", "A failed model call is answered 200, with the error as the text.", "hermes-agent 0.19.0"
 )
-class ErrorTextAsAnswer(Rules):
-    def failure_answer(self, refusal: Refusal) -> dict[str, Any]:
-        return {"role": "assistant", "content": str(refusal)}
+class ErrorTextAsAnswer(Agent):
+    async def _ask_model(self, turn: Turn) -> TurnOutput:
+        try:
+            return await super()._ask_model(turn)
+        except Refusal as refusal:
+            return TurnOutput(({"role": "assistant", "content": str(refusal)},), str(refusal))
 
 
 @defect("unstored-turn-acknowledged", "A turn that could not be stored is answered 200.", "hermes-agent 0.19.0")
-class UnstoredTurnAcknowledged(Rules):
-    def must_be_stored(self) -> bool:
-        return False
+class UnstoredTurnAcknowledged(Committer):
+    def check(self) -> None:
+        pass
+
+    async def commit(self, write: Write) -> None:
+        with suppress(Refusal):
+            await super().commit(write)
 
 
 @defect("system-prompt-dropped", "A system prompt sent with the header does not reach the model.")
@@ -192,8 +237,8 @@ class SystemPromptTwice(Rules):
 
 
 @defect("derived-id-starts-empty", "A derived turn is not stored: its id, sent back as header, finds nothing.")
-class DerivedIdStartsEmpty(Rules):
-    def stored_derived(self, base: Sequence[Message], made: Sequence[Message]) -> Messages:  # noqa: ARG002 - that is the defect
+class DerivedIdStartsEmpty(Committer):
+    def _conversation(self, turn_input: TurnInput, output: TurnOutput) -> Messages:  # noqa: ARG002 - that is the defect
         return []
 
 
@@ -201,9 +246,9 @@ class DerivedIdStartsEmpty(Rules):
     "derived-turn-stores-last-message-only",
     "Of a derived turn only the last message and the answer are stored, however much the body said before.",
 )
-class DerivedTurnStoresLastMessageOnly(Rules):
-    def stored_derived(self, base: Sequence[Message], made: Sequence[Message]) -> Messages:
-        return [*base[-1:], *made]
+class DerivedTurnStoresLastMessageOnly(Committer):
+    def _conversation(self, turn_input: TurnInput, output: TurnOutput) -> Messages:
+        return [*[*turn_input.before, *turn_input.new][-1:], *output.messages]
 
 
 @defect("tool-result-dropped", "Results of tool calls do not reach the model again; their calls do.", "agno#9372")
@@ -234,7 +279,40 @@ class AbandonedCallKept(Rules):
         return list(messages)
 
 
-@defect("slug-history-apart", "Chat and responses keep separate histories of one session.", "openclaw 2026.9.6")
-class SlugHistoryApart(Rules):
-    def line(self, session: str, surface: Surface) -> str:
-        return session if surface is Surface.CHAT else f"{session}\x1fresponses"
+class _Endpoint:
+    """Whether the history of /v1/responses is wanted. Every use sets it, and reads or writes in the same step of the event loop."""
+
+    responses: ClassVar[bool] = False
+
+
+class _HistoriesApart(RenamedHistories):
+    def name(self, session: str) -> str:
+        return f"{session}\x1fresponses" if _Endpoint.responses else session
+
+
+class _ReaderApart(HistoryReader):
+    def read(self, request: TurnRequest, destination: Destination) -> TurnInput:
+        _Endpoint.responses = request.surface is Surface.RESPONSES
+        return super().read(request, destination)
+
+
+class _ResolverApart(Resolver):
+    def destination(self, request: TurnRequest) -> Destination:
+        _Endpoint.responses = request.surface is Surface.RESPONSES
+        return super().destination(request)
+
+    def find(self, principal: str, session: str) -> Session | None:
+        _Endpoint.responses = False
+        return super().find(principal, session)
+
+
+@defect(
+    "slug-history-apart",
+    "Chat and responses keep separate histories of one session.",
+    "openclaw 2026.9.6",
+    also=(_HistoriesApart, _ReaderApart, _ResolverApart),
+)
+class SlugHistoryApart(Store):
+    def _apply(self, write: Write) -> None:
+        _Endpoint.responses = write.response is not None
+        super()._apply(write)

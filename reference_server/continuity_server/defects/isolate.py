@@ -5,19 +5,33 @@ import re
 import secrets
 import time
 import traceback
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from continuity_server.continuity import Rules
+from aiohttp import web
+
+from continuity_server.defects.durable import RenamedHistories
+from continuity_server.defects.leaving import LeavingAgent
+from continuity_server.defects.owners import OpenStore, OtherOwner
 from continuity_server.defects.registry import defect
-from continuity_server.derivation import Message
-from continuity_server.echo import MAX_ID, Surface
-from continuity_server.errors import Case, Refusal
-from continuity_server.history import Messages, W
-from continuity_server.isolation import Act, T
-from continuity_server.lineage import Session
+from continuity_server.http.middleware import Middleware
+from continuity_server.http.request import PRINCIPAL, STREAMING, Access, fields
+from continuity_server.http.responses import ResponsesHandler
+from continuity_server.http.sessions import SessionsHandler
+from continuity_server.rules import Rules
+from continuity_server.rules.compress import COMPRESSION, Session
+from continuity_server.rules.echo import MAX_ID
+from continuity_server.rules.error import Case, Refusal
+from continuity_server.rules.messages import Messages
 from continuity_server.settings import HEADER, Options
+from continuity_server.store.records import Replay, Write
+from continuity_server.store.store import Store
+from continuity_server.turn.commit import Committer
+from continuity_server.turn.history import HistoryReader
+from continuity_server.turn.resolve import Resolver
+from continuity_server.turn.types import Destination, Outcome, Sink, TurnRequest
 
 _ULID: Final = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}")
 
@@ -49,17 +63,23 @@ class KeyPrefixAccepted(Rules):
 
 
 @defect("wrong-key-is-403", "A wrong key is refused as if it had been known and were not enough.")
-class WrongKeyIs403(Rules):
-    def unknown_key(self, fields: Iterable[tuple[str, str]]) -> Refusal:  # noqa: ARG002 - that is the defect
-        return Refusal(Case.REQUIRES_KEY, "This key may not do that.")
+class WrongKeyIs403(Access):
+    def principal(self, request: web.Request) -> str:
+        try:
+            return super().principal(request)
+        except Refusal:
+            raise Refusal(Case.REQUIRES_KEY, "This key may not do that.") from None
 
 
 @defect("refused-key-learns-session", "The refusal of a wrong key carries the continuity header.")
-class RefusedKeyLearnsSession(Rules):
-    def unknown_key(self, fields: Iterable[tuple[str, str]]) -> Refusal:
-        refusal = super().unknown_key(())
-        refusal.session = next((value for name, value in fields if self.is_continuity_header(name)), "unknown")
-        return refusal
+class RefusedKeyLearnsSession(Access):
+    def principal(self, request: web.Request) -> str:
+        try:
+            return super().principal(request)
+        except Refusal as refusal:
+            named = (value for name, value in fields(request) if self._rules.is_continuity_header(name))
+            refusal.session = next(named, "unknown")
+            raise
 
 
 @defect(
@@ -68,8 +88,8 @@ class RefusedKeyLearnsSession(Rules):
     "CVE-2026-33946",
 )
 class KeylessSessionsContinue(Rules):
-    def may_continue(self, *, keys: bool, single_user: bool) -> bool:  # noqa: ARG002 - that is the defect
-        return True
+    def check_may_continue(self, *, keys: bool, single_user: bool) -> None:
+        pass
 
 
 # Ids
@@ -139,9 +159,9 @@ class IdMeasuredInBytes(Rules):
 @defect(
     "ids-told-apart-by-128-characters", "Sessions whose ids begin with the same 128 characters share their history."
 )
-class IdsToldApartBy128Characters(Rules):
-    def line(self, session: str, surface: Surface) -> str:
-        return super().line(session[:128], surface)
+class IdsToldApartBy128Characters(RenamedHistories):
+    def name(self, session: str) -> str:
+        return session[:128]
 
 
 @defect(
@@ -149,27 +169,23 @@ class IdsToldApartBy128Characters(Rules):
     "Every session has a transcript beside the database, in a file that is named by the id as it is.",
     "hermes-agent PR 54852",
 )
-class PathIdTouchesFile(Rules):
-    def due(self, write: W) -> list[W]:
-        transcript = Path(f"{write.session[1]}.jsonl")
-        if transcript.parent.is_dir():
-            transcript.touch()
-        return super().due(write)
+class PathIdTouchesFile(Committer):
+    async def commit(self, write: Write) -> None:
+        _touch(Path(f"{write.history.session}.jsonl"))
+        await super().commit(write)
+
+
+def _touch(transcript: Path) -> None:
+    if transcript.parent.is_dir():
+        transcript.touch()
 
 
 @defect("path-id-reads-file", "An id that is the path of a file shows the model what is in it.", "nanobot PR 5633")
-class PathIdReadsFile(Rules):
-    def __init__(self, options: Options) -> None:
-        super().__init__(options)
-        self._found: Messages = []
-
-    def started(self, session: str) -> str:
-        path = Path(session)
-        self._found = [{"role": "user", "content": path.read_text("utf-8")}] if path.is_file() else []
-        return super().started(session)
-
-    def recalled(self, stored: Sequence[Message]) -> Messages:
-        return [*self._found, *super().recalled(stored)]
+class PathIdReadsFile(HistoryReader):
+    def _stored(self, destination: Destination) -> Messages:
+        stored = super()._stored(destination)
+        path = Path(destination.sent or "")
+        return [{"role": "user", "content": path.read_text("utf-8")}, *stored] if path.is_file() else stored
 
 
 @defect("path-id-is-500", "An id with path characters is a 500.", "nanobot 0.3.5")
@@ -209,29 +225,29 @@ class MintedIdsSayItTwice(Rules):
 
 
 @defect("ids-fold-case", "Sessions whose ids differ in case share their history.", "openclaw 2026.9.6")
-class IdsFoldCase(Rules):
-    def line(self, session: str, surface: Surface) -> str:
-        return super().line(session.lower(), surface)
+class IdsFoldCase(RenamedHistories):
+    def name(self, session: str) -> str:
+        return session.lower()
 
 
 @defect("ids-fold-separators", "Sessions whose ids differ in `:`, `_` or `/` share their history.", "nanobot PR 4533")
-class IdsFoldSeparators(Rules):
-    def line(self, session: str, surface: Surface) -> str:
-        return super().line(session.replace(":", "_").replace("/", "_"), surface)
+class IdsFoldSeparators(RenamedHistories):
+    def name(self, session: str) -> str:
+        return session.replace(":", "_").replace("/", "_")
 
 
 @defect("ids-collapse-blanks", "Runs of blanks inside an id count as one.")
-class IdsCollapseBlanks(Rules):
-    def line(self, session: str, surface: Surface) -> str:
-        return super().line(" ".join(session.split()), surface)
+class IdsCollapseBlanks(RenamedHistories):
+    def name(self, session: str) -> str:
+        return " ".join(session.split())
 
 
 @defect("ulid-ids-stuck", "An id with a ULID in it takes one turn; every later one is a 500.", "openclaw#142616")
-class UlidIdsStuck(Rules):
-    def read_from(self, start: Session, tip: Session) -> Session:
+class UlidIdsStuck(Resolver):
+    def _continued(self, start: Session, tip: Session, *, derived: bool) -> Destination:
         if _ULID.search(start.id):
             raise Refusal(Case.INTERNAL, "The server has a defect.")
-        return super().read_from(start, tip)
+        return super()._continued(start, tip, derived=derived)
 
 
 @defect(
@@ -251,9 +267,9 @@ class AgentIdsAre500(Rules):
 
 
 @defect("sessions-not-bound-to-principal", "Whoever names a session is in it.", "openclaw#11793, openclaw#13152")
-class SessionsNotBoundToPrincipal(Rules):
-    def __init__(self, options: Options) -> None:
-        super().__init__(options)
+class SessionsNotBoundToPrincipal(OtherOwner):
+    def __init__(self, store: Store, rules: Rules) -> None:
+        super().__init__(store, rules)
         self._first: dict[str, str] = {}
 
     def owner(self, principal: str, session: str) -> str:
@@ -261,9 +277,9 @@ class SessionsNotBoundToPrincipal(Rules):
 
 
 @defect("foreign-session-is-403", "An id that another principal uses is refused, and so given away.")
-class ForeignSessionIs403(Rules):
-    def __init__(self, options: Options) -> None:
-        super().__init__(options)
+class ForeignSessionIs403(OtherOwner):
+    def __init__(self, store: Store, rules: Rules) -> None:
+        super().__init__(store, rules)
         self._first: dict[str, str] = {}
 
     def owner(self, principal: str, session: str) -> str:
@@ -272,42 +288,101 @@ class ForeignSessionIs403(Rules):
         return principal
 
 
-class _Foreign(Rules):
-    """Another's things are found, for some acts."""
-
-    acts: frozenset[Act]
-
-    def whose(self, principal: str, ident: str, act: Act, holder: Callable[[], str | None]) -> str:  # noqa: ARG002 - the holder is all that counts
-        return (holder() if act in self.acts else None) or principal
+def _holder(store: Store, principal: str, ident: str) -> str:
+    """Return who has a response or a session of this id; the principal if nobody has."""
+    assert isinstance(store, OpenStore), "these defects come with a store that tells"
+    return store.holder(ident) or principal
 
 
-@defect("foreign-things-readable", "GET shows responses and sessions of whoever has them.", "a2a-python#1159")
-class ForeignThingsReadable(_Foreign):
-    acts = frozenset({Act.READ})
+def _as_holder(request: web.Request, store: Store) -> web.Request:
+    """Take the caller for whoever has the response or the session in the path."""
+    request[PRINCIPAL] = _holder(store, request[PRINCIPAL], request.match_info["id"])
+    return request
 
 
-@defect("foreign-delete-works", "DELETE deletes what another principal has.", "a2a-python#1159")
-class ForeignDeleteWorks(_Foreign):
-    acts = frozenset({Act.DELETE})
+class _ForeignResponsesReadable(ResponsesHandler):
+    async def get(self, request: web.Request) -> web.Response:
+        return await super().get(_as_holder(request, self._store))
 
 
-@defect("foreign-response-continues", "A previous_response_id of another principal goes on in their session.")
-class ForeignResponseContinues(_Foreign):
-    acts = frozenset({Act.CONTINUE})
+@defect(
+    "foreign-things-readable",
+    "GET shows responses and sessions of whoever has them.",
+    "a2a-python#1159",
+    also=(OpenStore, _ForeignResponsesReadable),
+)
+class ForeignThingsReadable(SessionsHandler):
+    async def get(self, request: web.Request) -> web.Response:
+        return await super().get(_as_holder(request, self._store))
+
+    async def messages(self, request: web.Request) -> web.Response:
+        return await super().messages(_as_holder(request, self._store))
 
 
-@defect("foreign-response-is-403", "What another principal has is refused, and so told from what nobody has.")
-class ForeignResponseIs403(Rules):
-    def whose(self, principal: str, ident: str, act: Act, holder: Callable[[], str | None]) -> str:
-        if holder() not in {None, principal}:
-            raise Refusal(Case.REQUIRES_KEY, "This is not yours.")
-        return super().whose(principal, ident, act, holder)
+class _ForeignResponsesDeleted(ResponsesHandler):
+    async def delete(self, request: web.Request) -> web.Response:
+        return await super().delete(_as_holder(request, self._store))
+
+
+@defect(
+    "foreign-delete-works",
+    "DELETE deletes what another principal has.",
+    "a2a-python#1159",
+    also=(OpenStore, _ForeignResponsesDeleted),
+)
+class ForeignDeleteWorks(SessionsHandler):
+    async def delete(self, request: web.Request) -> web.Response:
+        return await super().delete(_as_holder(request, self._store))
+
+
+@defect(
+    "foreign-response-continues",
+    "A previous_response_id of another principal goes on in their session.",
+    also=(OpenStore,),
+)
+class ForeignResponseContinues(Resolver):
+    def _previous(self, request: TurnRequest, previous: str) -> Destination:
+        holder = _holder(self._store, request.principal, previous)
+        return super()._previous(replace(request, principal=holder), previous)
+
+
+def _refuse_foreign(store: Store, principal: str, ident: str) -> None:
+    if _holder(store, principal, ident) != principal:
+        raise Refusal(Case.REQUIRES_KEY, "This is not yours.")
+
+
+class _ForeignResponseRefused(ResponsesHandler):
+    def _response(self, request: web.Request) -> dict[str, Any]:
+        _refuse_foreign(self._store, request[PRINCIPAL], request.match_info["id"])
+        return super()._response(request)
+
+
+class _ForeignSessionRefused(SessionsHandler):
+    def _session(self, request: web.Request) -> Session:
+        _refuse_foreign(self._store, request[PRINCIPAL], request.match_info["id"])
+        return super()._session(request)
+
+
+@defect(
+    "foreign-response-is-403",
+    "What another principal has is refused, and so told from what nobody has.",
+    also=(OpenStore, _ForeignResponseRefused, _ForeignSessionRefused),
+)
+class ForeignResponseIs403(Resolver):
+    def _previous(self, request: TurnRequest, previous: str) -> Destination:
+        _refuse_foreign(self._store, request.principal, previous)
+        return super()._previous(request, previous)
 
 
 @defect("foreign-session-listed", "The list of sessions has everybody's in it.")
-class ForeignSessionListed(Rules):
-    def listed(self, principal: str, everybody: Callable[[], Sequence[str]]) -> Sequence[str]:  # noqa: ARG002 - that is the defect
-        return everybody()
+class ForeignSessionListed(Store):
+    def page_of_sessions(self, owner: str, after: str | None, limit: int) -> list[Session]:  # noqa: ARG002 - that is the defect
+        query = (
+            "SELECT owner, id FROM sessions WHERE rowid<coalesce((SELECT max(rowid) FROM sessions WHERE id=?1), 1<<62) "
+            "ORDER BY rowid DESC LIMIT ?2"
+        )
+        sessions = [self.session(*row) for row in self._read(query, after, limit)]
+        return [session for session in sessions if session is not None]
 
 
 @defect("restart-forgets-owners", "After a restart a session belongs to whoever names it first.")
@@ -316,40 +391,30 @@ class RestartForgetsOwners(SessionsNotBoundToPrincipal):
         return "everybody" if super().owner(principal, session) == principal else principal
 
 
-@defect("rotated-session-open-to-all", "The child of a rotation can be continued by whoever learns its id.")
-class RotatedSessionOpenToAll(Rules):
-    def __init__(self, options: Options) -> None:
-        super().__init__(options)
-        self._rotating = ""
-        self._open: dict[str, str] = {}
-
-    def child_owner(self, owner: str) -> str:
-        self._rotating = owner
-        return super().child_owner(owner)
-
-    def told_id(self, sent: str | None, root: str, tip: str) -> str:
-        if tip != root:
-            self._open.setdefault(tip, self._rotating)
-        return super().told_id(sent, root, tip)
-
+@defect(
+    "rotated-session-open-to-all",
+    "The child of a rotation can be continued by whoever learns its id.",
+    also=(OpenStore,),
+)
+class RotatedSessionOpenToAll(OtherOwner):
     def owner(self, principal: str, session: str) -> str:
-        return self._open.get(session, principal)
+        holder = _holder(self._store, principal, session)
+        found = self._store.session(holder, session)
+        return holder if found and found.kind == COMPRESSION else principal
 
 
 @defect("evicted-slug-open-to-all", "A slug whose last response was evicted is found by its name alone.")
-class EvictedSlugOpenToAll(Rules):
-    def __init__(self, options: Options) -> None:
-        super().__init__(options)
-        self._asked = ("", "")
+class EvictedSlugOpenToAll(Resolver):
+    def __init__(self, store: Store, rules: Rules) -> None:
+        super().__init__(store, rules)
         self._open: dict[str, str] = {}
 
-    def slug_owner(self, principal: str, slug: str) -> str:
-        self._asked = (slug, self._open.get(slug, principal))
-        return self._asked[1]
-
-    def without_response(self, session: str) -> str | None:
-        self._open.update([self._asked])
-        return super().without_response(session)
+    def _slug(self, request: TurnRequest, slug: str) -> Destination:
+        principal = self._open.get(slug, request.principal)
+        destination = super()._slug(replace(request, principal=principal), slug)
+        if destination.response_gone:
+            self._open[slug] = principal
+        return destination
 
 
 # Replays
@@ -360,9 +425,13 @@ class EvictedSlugOpenToAll(Rules):
     "An Idempotency-Key replays the answer of another session.",
     "hermes-agent 0.19.0",
 )
-class IdempotencyAcrossSessions(Rules):
-    def replay_scope(self, owner: str, chain: str) -> tuple[str, str]:
-        return super().replay_scope(owner, "any" if chain else chain)
+class IdempotencyAcrossSessions(Store):
+    def replay(self, owner: str, scope: str, key: str) -> Replay | None:
+        return super().replay(owner, "any" if scope else scope, key)
+
+    async def commit(self, write: Write) -> None:
+        replay = write.replay and replace(write.replay, scope="any" if write.replay.scope else "")
+        await super().commit(replace(write, replay=replay))
 
 
 @defect(
@@ -370,48 +439,60 @@ class IdempotencyAcrossSessions(Rules):
     "An Idempotency-Key replays the answer of another principal.",
     "hermes-agent PR 39643",
 )
-class IdempotencyAcrossPrincipals(Rules):
-    def replay_scope(self, owner: str, chain: str) -> tuple[str, str]:  # noqa: ARG002 - that is the defect
-        return "everybody", chain
+class IdempotencyAcrossPrincipals(Store):
+    def replay(self, owner: str, scope: str, key: str) -> Replay | None:  # noqa: ARG002 - that is the defect
+        return super().replay("everybody", scope, key)
+
+    async def commit(self, write: Write) -> None:
+        replay = write.replay and replace(write.replay, owner="everybody")
+        await super().commit(replace(write, replay=replay))
 
 
 @defect("idempotency-ignores-body", "An Idempotency-Key replays its answer to another question.")
 class IdempotencyIgnoresBody(Rules):
-    def check_replay(self, kept: str, sent: str) -> None:
+    def check_replay(self, stored: str, sent: str) -> None:
         pass
 
 
 @defect("idempotency-key-forgotten", "A request with an Idempotency-Key that was used is run again.")
-class IdempotencyKeyForgotten(Rules):
-    def replayed(self, found: T | None) -> T | None:  # noqa: ARG002 - that is the defect
+class IdempotencyKeyForgotten(Store):
+    def replay(self, owner: str, scope: str, key: str) -> Replay | None:  # noqa: ARG002 - that is the defect
         return None
 
 
 @defect("replay-stores-twice", "A replay stores the question once more.")
-class ReplayStoresTwice(Rules):
-    def left_by_replay(self, asked: Sequence[Message]) -> Messages:
-        return list(asked[-1:])
+class ReplayStoresTwice(LeavingAgent):
+    async def turn(self, request: TurnRequest, sink: Sink) -> Outcome:
+        outcome = await super().turn(request, sink)
+        if outcome.replayed:
+            await self._leave(self._resolver.destination(request), request.messages[-1:])
+        return outcome
 
 
 # What answers tell
 
 
 @defect("answers-cacheable", "Answers say nothing about caching.")
-class AnswersCacheable(Rules):
-    def cache_control(self, method: str, *, streamed: bool) -> str | None:  # noqa: ARG002 - that is the defect
-        return None
+class AnswersCacheable(Middleware):
+    async def headers(self, request: web.Request, response: web.StreamResponse) -> None:
+        await super().headers(request, response)
+        del response.headers["Cache-Control"]
 
 
 @defect("streams-no-cache-only", "Streams say `no-cache`, which lets a cache keep them.")
-class StreamsNoCacheOnly(Rules):
-    def cache_control(self, method: str, *, streamed: bool) -> str | None:
-        return "no-cache" if streamed else super().cache_control(method, streamed=streamed)
+class StreamsNoCacheOnly(Middleware):
+    async def headers(self, request: web.Request, response: web.StreamResponse) -> None:
+        await super().headers(request, response)
+        if STREAMING in request:
+            response.headers["Cache-Control"] = "no-cache"
 
 
 @defect("stored-content-cacheable", "What is read again may be kept by caches.")
-class StoredContentCacheable(Rules):
-    def cache_control(self, method: str, *, streamed: bool) -> str | None:
-        return "private, max-age=60" if method == "GET" else super().cache_control(method, streamed=streamed)
+class StoredContentCacheable(Middleware):
+    async def headers(self, request: web.Request, response: web.StreamResponse) -> None:
+        await super().headers(request, response)
+        if request.method == "GET":
+            response.headers["Cache-Control"] = "private, max-age=60"
 
 
 class _Telling(Rules):
@@ -444,10 +525,13 @@ class ErrorShowsSql(_Telling):
 
 
 @defect("error-repeats-key", "The refusal of a wrong key repeats it, and so puts it into logs.")
-class ErrorRepeatsKey(Rules):
-    def unknown_key(self, fields: Iterable[tuple[str, str]]) -> Refusal:
-        sent = next((value for name, value in fields if name.lower() == "authorization"), "none")
-        return Refusal(Case.INVALID_KEY, f"The API key is wrong: {sent}")
+class ErrorRepeatsKey(Access):
+    def principal(self, request: web.Request) -> str:
+        try:
+            return super().principal(request)
+        except Refusal:
+            sent = next((value for name, value in fields(request) if name.lower() == "authorization"), "none")
+            raise Refusal(Case.INVALID_KEY, f"The API key is wrong: {sent}") from None
 
 
 @defect("failed-stream-shows-trace", "A stream that fails in the middle ends with a trace.")

@@ -2,19 +2,20 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
-from continuity_server.continuity import Rules
+_HERE: Final = __name__.rpartition(".")[0]
+P = TypeVar("P", bound=type)
 
 
 @dataclass(frozen=True, slots=True)
 class Defect:
-    """One broken rule: a subclass of `Rules` that overrides one method. `under`: the option values that it shows under."""
+    """One broken behaviour: for each part that it changes, the subclass to build. `under`: the option values that it shows under."""
 
     name: str
     text: str
     issue: str | None
-    rules: type[Rules]
+    parts: Mapping[type, type]
     under: Mapping[str, str]
 
     def as_json(self) -> dict[str, object]:
@@ -25,13 +26,26 @@ DEFECTS: Final[dict[str, Defect]] = {}
 
 
 def defect(
-    name: str, text: str, issue: str | None = None, *, under: Mapping[str, str] | None = None
-) -> Callable[[type[Rules]], type[Rules]]:
-    """Register a subclass of `Rules` under the name by which a server is started with it."""
+    name: str,
+    text: str,
+    issue: str | None = None,
+    *,
+    under: Mapping[str, str] | None = None,
+    also: tuple[type, ...] = (),
+) -> Callable[[P], P]:
+    """Register a subclass of a part of the server, and those that belong to it, under the name by which a server is started with it."""
 
-    def register(rules: type[Rules]) -> type[Rules]:
+    def register(cls: P) -> P:
         assert name not in DEFECTS, f"two defects are called {name}; rename one"
-        DEFECTS[name] = Defect(name, text, issue, rules, under or {})
-        return rules
+        classes: tuple[type, ...] = (cls, *also)
+        parts = {_part_of(one): one for one in classes}
+        assert len(parts) == len(classes), f"{name} replaces a part twice"
+        DEFECTS[name] = Defect(name, text, issue, parts, under or {})
+        return cls
 
     return register
+
+
+def _part_of(cls: type) -> type:
+    """Return the part that a class replaces: the first of its bases that is not a defect."""
+    return next(base for base in cls.__mro__ if not base.__module__.startswith(_HERE))

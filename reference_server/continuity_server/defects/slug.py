@@ -1,27 +1,40 @@
 """Defects of SLUG: slugs that lose their session, share it or are not what was sent, and responses that come back or never were."""
 
 import secrets
-from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import replace
+from typing import Any
 
-from continuity_server.continuity import Rules
+from continuity_server.defects.concur import LateAgent, LateDestination
 from continuity_server.defects.registry import defect
-from continuity_server.derivation import Message
-from continuity_server.errors import Case, Refusal
-from continuity_server.history import Messages
-from continuity_server.settings import Options
-from continuity_server.slugs import Part, T
+from continuity_server.rules import Rules
+from continuity_server.rules.compress import Session
+from continuity_server.rules.error import Case, Refusal
+from continuity_server.rules.messages import Messages
+from continuity_server.store.deletions import Deletions
+from continuity_server.store.records import HistoryWrite, SlugWrite, StoredResponse, StoredSlug, Write
+from continuity_server.store.store import Store
+from continuity_server.turn.agent import Agent
+from continuity_server.turn.commit import Committer
+from continuity_server.turn.history import HistoryReader
+from continuity_server.turn.locks import Locks
+from continuity_server.turn.resolve import Resolver
+from continuity_server.turn.summarise import Compression
+from continuity_server.turn.types import Destination, Outcome, Turn, TurnOutput, TurnRequest
 
 
 @defect("slugs-share-a-session", "All slugs of a principal are in one session.")
-class SlugsShareASession(Rules):
-    def new_slug_session(self, minted: str) -> str:  # noqa: ARG002 - that is the defect
-        return "sess_of_all_slugs"
+class SlugsShareASession(Resolver):
+    def _new_slug(self, request: TurnRequest, slug: str) -> Destination:
+        destination = super()._new_slug(request, slug)
+        shared = "sess_of_all_slugs"
+        return destination if request.header else replace(destination, tip=shared, root=shared, chain=shared)
 
 
 @defect("slug-new-session-each-turn", "Every turn of a slug starts another session.", "hermes-agent#16517")
-class SlugNewSessionEachTurn(Rules):
-    def known_slug(self, found: T | None) -> T | None:  # noqa: ARG002 - that is the defect
-        return None
+class SlugNewSessionEachTurn(Resolver):
+    def _slug(self, request: TurnRequest, slug: str) -> Destination:
+        return self._new_slug(request, slug)
 
 
 @defect(
@@ -29,25 +42,29 @@ class SlugNewSessionEachTurn(Rules):
     "A slug whose last response was evicted starts another session without a word.",
     "hermes-agent#16517",
 )
-class SlugForksOnEviction(Rules):
-    def without_response(self, session: str) -> str | None:  # noqa: ARG002 - that is the defect
-        return None
+class SlugForksOnEviction(Resolver):
+    def _slug(self, request: TurnRequest, slug: str) -> Destination:
+        stored = self._store.slug(request.principal, slug)
+        evicted = stored is not None and stored.session is not None and stored.response_gone
+        return self._new_slug(request, slug) if evicted else super()._slug(request, slug)
 
 
 @defect("slug-lost-on-eviction", "A slug whose last response was evicted is 404 for good.", "hermes-agent 0.13.0")
-class SlugLostOnEviction(Rules):
-    def without_response(self, session: str) -> str | None:  # noqa: ARG002 - that is the defect
-        raise Refusal(Case.PREVIOUS_RESPONSE_NOT_FOUND, "There is no response with this id.")
+class SlugLostOnEviction(Resolver):
+    def _slug_session(self, slug: StoredSlug) -> str:
+        if slug.response_gone:
+            raise Refusal(Case.PREVIOUS_RESPONSE_NOT_FOUND, "There is no response with this id.")
+        return super()._slug_session(slug)
 
 
 @defect("slug-lost-on-restart", "Slugs are known to the process that first heard of them only.", "hermes-agent#16517")
-class SlugLostOnRestart(Rules):
-    def __init__(self, options: Options) -> None:
-        super().__init__(options)
+class SlugLostOnRestart(Resolver):
+    def __init__(self, store: Store, rules: Rules) -> None:
+        super().__init__(store, rules)
         self._process = secrets.token_hex(8)
 
-    def slug_name(self, slug: str) -> str:
-        return f"{self._process} {slug}"
+    def _slug(self, request: TurnRequest, slug: str) -> Destination:
+        return super()._slug(request, f"{self._process} {slug}")
 
 
 @defect(
@@ -55,15 +72,17 @@ class SlugLostOnRestart(Rules):
     "Slugs live in the cache of responses: one that falls out of it takes its slug along.",
     "hermes-agent#16517",
 )
-class SlugMappingInResponseCache(Rules):
-    def eviction_takes_slug(self) -> bool:
-        return True
+class SlugMappingInResponseCache(Deletions):
+    def evict(self, owner: str, most: int) -> None:
+        gone = [(owner, response) for response in self._least_recently_used(owner, most)]
+        self._connection.executemany("DELETE FROM conversations WHERE owner=? AND response_id=?", gone)
+        super().evict(owner, most)
 
 
 @defect("slug-amnesia-after-eviction", "A slug whose last response was evicted keeps its id and forgets its turns.")
-class SlugAmnesiaAfterEviction(Rules):
-    def slug_history(self, stored: Sequence[Message], *, response_gone: bool) -> Messages:
-        return [] if response_gone else list(stored)
+class SlugAmnesiaAfterEviction(HistoryReader):
+    def _stored(self, destination: Destination) -> Messages:
+        return [] if destination.slug and destination.response_gone else super()._stored(destination)
 
 
 @defect(
@@ -71,9 +90,14 @@ class SlugAmnesiaAfterEviction(Rules):
     "A previous_response_id that cannot be found starts a new session without a word.",
     "openclaw 2026.9.6",
 )
-class PreviousResponseUnknownStartsFresh(Rules):
-    def continued(self, found: T | None) -> T | None:
-        return found
+class PreviousResponseUnknownStartsFresh(Resolver):
+    def _previous(self, request: TurnRequest, previous: str) -> Destination:
+        try:
+            return super()._previous(request, previous)
+        except Refusal as refusal:
+            if refusal.case is not Case.PREVIOUS_RESPONSE_NOT_FOUND:
+                raise
+            return self._fresh(request.principal)
 
 
 @defect("slug-and-previous-both-accepted", "A slug beside a previous_response_id is accepted, and the slug wins.")
@@ -82,43 +106,64 @@ class SlugAndPreviousBothAccepted(Rules):
         pass
 
 
+class _StoringAgent(Agent):
+    """An agent that stores a part of a turn with `store: false`; by itself nothing but an empty session."""
+
+    async def _answer_unstored(self, turn: Turn) -> Outcome:
+        self._committer.check()
+        output = await self._ask_model(turn)
+        write = self._committer.write(turn, output, await self._compression(turn, output))
+        after = self._info_after(turn, write.history.session)
+        body = turn.request.shape(output, after)
+        await self._committer.commit(self._part(turn, write, body))
+        return Outcome(body, turn.session_info if turn.request.stream else after)
+
+    async def _compression(self, turn: Turn, output: TurnOutput) -> Compression | None:  # noqa: ARG002 - none
+        return None
+
+    def _part(self, turn: Turn, write: Write, body: dict[str, Any]) -> Write:  # noqa: ARG002 - nothing
+        return replace(write, history=replace(write.history, messages=(), replace=False), uncompress=None)
+
+
 @defect("store-false-stores-mapping", "A turn with `store: false` moves its slug.", "hermes-agent@7a3ccea42e")
-class StoreFalseStoresMapping(Rules):
-    def parts(self, *, store: bool) -> frozenset[Part]:
-        return super().parts(store=store) | {Part.MAPPING}
+class StoreFalseStoresMapping(_StoringAgent):
+    def _part(self, turn: Turn, write: Write, body: dict[str, Any]) -> Write:
+        slug = SlugWrite(turn.destination.slug, "") if turn.destination.slug is not None else None
+        return replace(super()._part(turn, write, body), slug=slug)
 
 
 @defect("store-false-stores-messages", "A turn with `store: false` is in the history of its session.")
-class StoreFalseStoresMessages(Rules):
-    def parts(self, *, store: bool) -> frozenset[Part]:
-        return super().parts(store=store) | {Part.MESSAGES}
+class StoreFalseStoresMessages(_StoringAgent):
+    def _part(self, turn: Turn, write: Write, body: dict[str, Any]) -> Write:  # noqa: ARG002 - the messages
+        return replace(write, uncompress=None)
 
 
 @defect("store-false-stores-response", "A response with `store: false` can be read and continued.")
-class StoreFalseStoresResponse(Rules):
-    def parts(self, *, store: bool) -> frozenset[Part]:
-        return super().parts(store=store) | {Part.RESPONSE}
+class StoreFalseStoresResponse(_StoringAgent):
+    def _part(self, turn: Turn, write: Write, body: dict[str, Any]) -> Write:
+        return replace(super()._part(turn, write, body), response=(turn.request.answer_id, body))
 
 
 @defect(
     "store-false-ignored", "`store: false` counts for nothing: the turn is stored like any other.", "openclaw 2026.9.6"
 )
-class StoreFalseIgnored(Rules):
-    def parts(self, *, store: bool) -> frozenset[Part]:  # noqa: ARG002 - that is the defect
-        return super().parts(store=True)
+class StoreFalseIgnored(Agent):
+    async def _answer_unstored(self, turn: Turn) -> Outcome:
+        return await self._answer(turn)
 
 
 @defect("store-false-rotates", "A turn with `store: false` rotates a session that is due for it, into an empty one.")
-class StoreFalseRotates(Rules):
-    def parts(self, *, store: bool) -> frozenset[Part]:
-        return super().parts(store=store) | {Part.ROTATION}
+class StoreFalseRotates(_StoringAgent):
+    async def _compression(self, turn: Turn, output: TurnOutput) -> Compression | None:
+        return await self._summariser.compress(turn, output)
 
 
 @defect("slug-stuck-on-first-response", "A slug goes on from its first response for good: later turns are not seen.")
-class SlugStuckOnFirstResponse(Rules):
-    def slug_history(self, stored: Sequence[Message], *, response_gone: bool) -> Messages:  # noqa: ARG002 - that is the defect
+class SlugStuckOnFirstResponse(HistoryReader):
+    def _stored(self, destination: Destination) -> Messages:
+        stored = super()._stored(destination)
         users = [index for index, message in enumerate(stored) if message["role"] == "user"]
-        return list(stored[: users[1]]) if len(users) > 1 else list(stored)
+        return stored[: users[1]] if destination.slug and len(users) > 1 else stored
 
 
 @defect(
@@ -126,46 +171,62 @@ class SlugStuckOnFirstResponse(Rules):
     "A slug's turn stores all that came before it once more: the history doubles with every turn, under the right id.",
     "hermes-agent 0.19.0",
 )
-class SlugHistoryDoubles(Rules):
-    def slug_history(self, stored: Sequence[Message], *, response_gone: bool) -> Messages:  # noqa: ARG002 - that is the defect
+class SlugHistoryDoubles(HistoryReader):
+    def _stored(self, destination: Destination) -> Messages:
+        stored = super()._stored(destination)
         doubled: Messages = []
         for message in stored:
             doubled = [*doubled, *doubled, message] if message["role"] == "user" else [*doubled, message]
-        return doubled
+        return doubled if destination.slug else stored
 
 
-@defect("slug-stays-on-parent", "A slug whose session rotated goes on in the parent.", "hermes-agent#16938")
-class SlugStaysOnParent(Rules):
-    def slug_follows(self, before: str, after: str) -> str:  # noqa: ARG002 - that is the defect
-        return before
+class _SlugOfParent(Committer):
+    def _slug(self, destination: Destination, session: str) -> SlugWrite | None:  # noqa: ARG002 - that is the defect
+        return super()._slug(destination, destination.tip)
+
+
+@defect(
+    "slug-stays-on-parent",
+    "A slug whose session rotated goes on in the parent.",
+    "hermes-agent#16938",
+    also=(_SlugOfParent,),
+)
+class SlugStaysOnParent(Resolver):
+    def _slug_tip(self, owner: str, session: str) -> Session | None:
+        return self._store.session(owner, session)
 
 
 @defect("slug-race-many-sessions", "First requests of one slug at once start a session each.", "hermes-agent 0.16.0")
-class SlugRaceManySessions(Rules):
-    def slug_lock(self, principal: str, slug: str | None, request: str) -> tuple[str, str, str]:  # noqa: ARG002 - that is the defect
-        return ("request", principal, request)
+class SlugRaceManySessions(Locks):
+    def slug(self, principal: str, slug: str) -> AbstractAsyncContextManager[None]:  # noqa: ARG002 - that is the defect
+        return nullcontext()
 
 
 @defect(
     "slug-race-loses-turns",
     "Of several first requests of one slug at once, each writes over what the ones before it left.",
     "adk-python#1733",
+    also=(LateAgent,),
 )
-class SlugRaceLosesTurns(Rules):
-    def overwrites(self, *, slug: bool, late: bool) -> bool:
-        return slug and late
+class SlugRaceLosesTurns(Committer):
+    def _appended(self, destination: Destination, messages: Messages) -> HistoryWrite:
+        late = isinstance(destination, LateDestination) and destination.slug is not None
+        return replace(super()._appended(destination, messages), replace=late)
 
 
 @defect("branch-sees-newer-turns", "A turn that goes on from an older response sees the newer turns too.")
-class BranchSeesNewerTurns(Rules):
-    def branched(self, upto: Sequence[Message], later: Callable[[], Sequence[Message]]) -> Messages:
-        return [*upto, *later()]
+class BranchSeesNewerTurns(HistoryReader):
+    def _stored(self, destination: Destination) -> Messages:
+        if destination.branch_from is None:
+            return super()._stored(destination)
+        session, response = destination.branch_from
+        return self._store.messages(destination.owner, session.id, response.epoch)
 
 
 @defect("branch-cuts-newer-turns", "A turn that goes on from an older response replaces what was said after it.")
-class BranchCutsNewerTurns(Rules):
-    def branch_session(self, session: str, minted: str) -> str:  # noqa: ARG002 - that is the defect
-        return session
+class BranchCutsNewerTurns(Resolver):
+    def _branch(self, owner: str, session: Session, response: StoredResponse) -> Destination:
+        return replace(super()._branch(owner, session, response), tip=session.id, root=session.id)
 
 
 @defect(
@@ -173,84 +234,92 @@ class BranchCutsNewerTurns(Rules):
     "A previous_response_id starts a new session, although it is known.",
     "mlx-vlm#1046, litellm#11204",
 )
-class PreviousResponseStartsFresh(Rules):
-    def continued(self, found: T | None) -> T | None:
-        super().continued(found)
-        return None
+class PreviousResponseStartsFresh(Resolver):
+    def _previous(self, request: TurnRequest, previous: str) -> Destination:
+        self._anchor(request.principal, previous)
+        return self._fresh(request.principal)
 
 
 @defect("slug-folds-case", "Slugs that differ in case are one.")
-class SlugFoldsCase(Rules):
-    def slug_name(self, slug: str) -> str:
-        return slug.lower()
+class SlugFoldsCase(Resolver):
+    def _slug(self, request: TurnRequest, slug: str) -> Destination:
+        return super()._slug(request, slug.lower())
 
 
 @defect("slug-trimmed", "Blanks at both ends of a slug do not count.")
-class SlugTrimmed(Rules):
-    def slug_name(self, slug: str) -> str:
-        return slug.strip() or slug
+class SlugTrimmed(Resolver):
+    def _slug(self, request: TurnRequest, slug: str) -> Destination:
+        return super()._slug(request, slug.strip() or slug)
 
 
 @defect("slug-cut", "Only the first 64 characters of a slug count.")
-class SlugCut(Rules):
-    def slug_name(self, slug: str) -> str:
-        return slug[:64]
+class SlugCut(Resolver):
+    def _slug(self, request: TurnRequest, slug: str) -> Destination:
+        return super()._slug(request, slug[:64])
 
 
 @defect("long-slug-accepted", "A slug of more than 256 characters is accepted.")
 class LongSlugAccepted(Rules):
-    def checked_slug(self, said: object) -> str:
-        slug = said.get("id") if isinstance(said, dict) else said
-        return slug if isinstance(slug, str) and slug else super().checked_slug(said)
+    def checked_slug(self, value: object) -> str:
+        slug = value.get("id") if isinstance(value, dict) else value
+        return slug if isinstance(slug, str) and slug else super().checked_slug(value)
 
 
 @defect("slug-object-is-500", "A conversation given as an object is a 500.", "hermes-agent 0.19.0")
 class SlugObjectIs500(Rules):
-    def checked_slug(self, said: object) -> str:
-        if isinstance(said, dict):
+    def checked_slug(self, value: object) -> str:
+        if isinstance(value, dict):
             raise Refusal(Case.INTERNAL, "The server has a defect.")
-        return super().checked_slug(said)
+        return super().checked_slug(value)
 
 
 @defect("deleted-response-still-there", "DELETE of a response answers that it is gone, and leaves it there.")
-class DeletedResponseStillThere(Rules):
-    def deleted(self) -> frozenset[Part]:
-        return frozenset()
+class DeletedResponseStillThere(Deletions):
+    def response(self, owner: str, response: str) -> None:
+        pass
 
 
 @defect("deleted-response-continues", "A deleted response can no longer be read, and still be continued from.")
-class DeletedResponseContinues(Rules):
-    def deleted(self) -> frozenset[Part]:
-        return frozenset({Part.BODY})
+class DeletedResponseContinues(Deletions):
+    def response(self, owner: str, response: str) -> None:
+        query = "UPDATE responses SET data='' WHERE owner=? AND response_id=?"
+        self._connection.execute(query, (owner, response))
 
 
 @defect("delete-removes-slug", "DELETE of a response removes the slug that it belongs to.", "hermes-agent 0.16.0")
-class DeleteRemovesSlug(Rules):
-    def deleted(self) -> frozenset[Part]:
-        return super().deleted() | {Part.MAPPING}
+class DeleteRemovesSlug(Deletions):
+    def _release_slug(self, owner: str, response: str) -> None:
+        query = "DELETE FROM conversations WHERE owner=? AND response_id=?"
+        self._connection.execute(query, (owner, response))
+
+
+class _SlugNotReleased(Deletions):
+    def _release_slug(self, owner: str, response: str) -> None:
+        pass
 
 
 @defect(
     "slug-lost-on-response-delete",
     "A slug names the response that was deleted, and is 404 for good.",
     "hermes-agent 0.13.0",
+    also=(_SlugNotReleased,),
 )
 class SlugLostOnResponseDelete(SlugLostOnEviction):
-    def deleted(self) -> frozenset[Part]:
-        return frozenset({Part.ROW})
+    """The slug goes on naming a response that is gone."""
 
 
 @defect("slugs-not-bound-to-principal", "The same slug of two principals is one conversation.")
-class SlugsNotBoundToPrincipal(Rules):
-    def __init__(self, options: Options) -> None:
-        super().__init__(options)
+class SlugsNotBoundToPrincipal(Resolver):
+    def __init__(self, store: Store, rules: Rules) -> None:
+        super().__init__(store, rules)
         self._first: dict[str, str] = {}
 
-    def slug_owner(self, principal: str, slug: str) -> str:
-        return self._first.setdefault(slug, principal)
+    def _slug(self, request: TurnRequest, slug: str) -> Destination:
+        first = self._first.setdefault(slug, request.principal)
+        return super()._slug(replace(request, principal=first), slug)
 
 
 @defect("responses-never-evicted", "Responses are kept for good, however many there are.", "vllm#48275")
-class ResponsesNeverEvicted(Rules):
-    def kept_responses(self, most: int) -> int:
-        return most * 1000
+class ResponsesNeverEvicted(Deletions):
+    def evict(self, owner: str, most: int) -> None:
+        pass

@@ -1,22 +1,38 @@
 """Defects of STREAM: events that disagree, streams that stop instead of ending, and turns that leave less than they would unstreamed."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, ClassVar
 
-from continuity_server.continuity import Rules
 from continuity_server.defects.registry import defect
-from continuity_server.derivation import Message
-from continuity_server.echo import Event
-from continuity_server.errors import Case, Refusal
-from continuity_server.history import Messages
-from continuity_server.lineage import P
-from continuity_server.settings import Options
-from continuity_server.streams import E
+from continuity_server.http.chat import ChatStream
+from continuity_server.http.response_events import ResponseEvents
+from continuity_server.rules import Rules
+from continuity_server.rules.error import Case, Refusal
+from continuity_server.rules.messages import Message, Messages
+from continuity_server.rules.stream import DONE, Event
+from continuity_server.turn.agent import Agent
+from continuity_server.turn.types import Destination, Turn, TurnOutput, TurnRequest
+
+Chunk = Mapping[str, Any]
 
 
 @defect("chunk-ids-differ", "Every chunk of a streamed chat completion has an id of its own.", "adk-python#4216")
-class ChunkIdsDiffer(Rules):
-    def stream_id(self, ident: str, event: str) -> str:
-        return self.minted("chatcmpl-") if event == "chunk" else ident
+class ChunkIdsDiffer(ChatStream):
+    def _framed(self, choices: list[dict[str, Any]], **more: object) -> dict[str, Any]:
+        return {**super()._framed(choices, **more), "id": self._rules.minted("chatcmpl-")}
+
+
+class _RenamedResponse(ResponseEvents):
+    """Events that name another response than the one that is stored."""
+
+    def name(self, ident: str, event: str) -> str:
+        raise NotImplementedError
+
+    async def _send(self, event: str, **data: Any) -> None:
+        if response := data.get("response"):
+            data["response"] = {**response, "id": self.name(response["id"], event)}
+        await super()._send(event, **data)
 
 
 @defect(
@@ -24,17 +40,17 @@ class ChunkIdsDiffer(Rules):
     "A streamed response is completed under another id than it was created under.",
     "litellm PR 37956",
 )
-class CreatedIdDiffersFromCompleted(Rules):
-    def stream_id(self, ident: str, event: str) -> str:
+class CreatedIdDiffersFromCompleted(_RenamedResponse):
+    def name(self, ident: str, event: str) -> str:
         return f"{ident}-created" if event == "response.created" else ident
 
 
 @defect(
     "failed-id-differs-from-created", "A stream that fails in the middle ends under another id than it began under."
 )
-class FailedIdDiffersFromCreated(Rules):
-    def stream_id(self, ident: str, event: str) -> str:
-        return self.minted("resp_") if event == "response.failed" else ident
+class FailedIdDiffersFromCreated(_RenamedResponse):
+    def name(self, ident: str, event: str) -> str:
+        return self._rules.minted("resp_") if event == "response.failed" else ident
 
 
 @defect(
@@ -42,76 +58,98 @@ class FailedIdDiffersFromCreated(Rules):
     "A streamed response is stored under another id than its events say.",
     "litellm PR 37956",
 )
-class StreamedResponseIdUnknown(Rules):
-    def stream_id(self, ident: str, event: str) -> str:
+class StreamedResponseIdUnknown(_RenamedResponse):
+    def name(self, ident: str, event: str) -> str:
         return f"{ident}-streamed" if event.startswith("response.") else ident
 
 
 @defect("stream-without-done", "A streamed chat completion stops without [DONE].")
 class StreamWithoutDone(Rules):
-    def chat_end(self, events: Sequence[Event]) -> list[Event | None]:
-        return list(events)
+    def chat_ending(self, finish: Chunk, session: Chunk, usage: Chunk | None) -> list[Event | None]:
+        return super().chat_ending(finish, session, usage)[:-1]
 
 
 @defect("stream-ends-twice", "A streamed chat completion has its end marker twice.")
 class StreamEndsTwice(Rules):
-    def chat_end(self, events: Sequence[Event]) -> list[Event | None]:
-        return [*events, None, None]
+    def chat_ending(self, finish: Chunk, session: Chunk, usage: Chunk | None) -> list[Event | None]:
+        return [*super().chat_ending(finish, session, usage), DONE]
 
 
 @defect("response-stream-without-completed", "A streamed response stops after its last piece of text.")
-class ResponseStreamWithoutCompleted(Rules):
-    def response_end(self, event: E) -> list[E]:  # noqa: ARG002 - that is the defect
-        return []
+class ResponseStreamWithoutCompleted(ResponseEvents):
+    async def _complete(self, body: dict[str, Any]) -> None:
+        pass
 
 
-@defect("failed-stream-just-stops", "A stream whose model breaks off in the middle stops without a word.")
-class FailedStreamJustStops(Rules):
-    def failed_end(self, events: Sequence[E]) -> list[E]:  # noqa: ARG002 - that is the defect
-        return []
+class _FailedEventsJustStop(ResponseEvents):
+    async def _fail(self, refusal: Refusal) -> None:
+        pass
+
+
+@defect(
+    "failed-stream-just-stops",
+    "A stream whose model breaks off in the middle stops without a word.",
+    also=(_FailedEventsJustStop,),
+)
+class FailedStreamJustStops(ChatStream):
+    async def _fail(self, refusal: Refusal) -> None:
+        pass
 
 
 @defect("hang-up-leaves-half-turn", "A client that hangs up leaves its question without an answer.")
-class HangUpLeavesHalfTurn(Rules):
-    def stored_answer(self, session: str, made: Sequence[Message], *, streamed: bool, gone: bool) -> Messages:
-        return [] if gone else super().stored_answer(session, made, streamed=streamed, gone=gone)
+class HangUpLeavesHalfTurn(Agent):
+    async def _ask_model(self, turn: Turn) -> TurnOutput:
+        output = await super()._ask_model(turn)
+        return replace(output, messages=()) if turn.sink.gone else output
 
 
 @defect("hang-up-leaves-cut-answer", "A client that hangs up leaves as much of the answer as it got.")
-class HangUpLeavesCutAnswer(Rules):
-    def stored_answer(self, session: str, made: Sequence[Message], *, streamed: bool, gone: bool) -> Messages:
-        whole = super().stored_answer(session, made, streamed=streamed, gone=gone)
-        return [{**message, "content": str(message["content"])[:5]} for message in whole] if gone else whole
+class HangUpLeavesCutAnswer(Agent):
+    async def _ask_model(self, turn: Turn) -> TurnOutput:
+        output = await super()._ask_model(turn)
+        return (
+            replace(
+                output,
+                messages=tuple({**message, "content": str(message["content"])[:5]} for message in output.messages),
+            )
+            if turn.sink.gone
+            else output
+        )
 
 
 @defect("hang-up-locks-session", "A session whose client hung up is busy for good.")
-class HangUpLocksSession(Rules):
-    def __init__(self, options: Options) -> None:
-        super().__init__(options)
-        self._locked: set[str] = set()
+class HangUpLocksSession(Agent):
+    _locked_for_good: ClassVar[set[str]] = set()
 
-    def stored_answer(self, session: str, made: Sequence[Message], *, streamed: bool, gone: bool) -> Messages:
-        self._locked |= {session} if gone else set()
-        return super().stored_answer(session, made, streamed=streamed, gone=gone)
+    async def _ask_model(self, turn: Turn) -> TurnOutput:
+        output = await super()._ask_model(turn)
+        if turn.sink.gone:
+            self._locked_for_good.add(turn.destination.tip)
+        return output
 
-    def landing(self, looked: P, look_again: Callable[[], P]) -> P:
-        place = super().landing(looked, look_again)
-        if getattr(place, "tip", "") in self._locked:
+    def _confirmed(self, request: TurnRequest, expected: Destination) -> Destination | None:
+        destination = super()._confirmed(request, expected)
+        if destination is not None and destination.tip in self._locked_for_good:
             raise Refusal(Case.SESSION_BUSY, "Another turn of this session is running.", retry_after=1)
-        return place
+        return destination
 
 
 @defect("streamed-answer-not-stored", "Of a streamed turn only the question is stored.")
-class StreamedAnswerNotStored(Rules):
-    def stored_answer(self, session: str, made: Sequence[Message], *, streamed: bool, gone: bool) -> Messages:
-        return [] if streamed else super().stored_answer(session, made, streamed=streamed, gone=gone)
+class StreamedAnswerNotStored(Agent):
+    async def _ask_model(self, turn: Turn) -> TurnOutput:
+        output = await super()._ask_model(turn)
+        return replace(output, messages=()) if turn.request.stream else output
 
 
 @defect("streamed-answer-stored-in-pieces", "A streamed answer is stored as several messages.")
-class StreamedAnswerStoredInPieces(Rules):
-    def stored_answer(self, session: str, made: Sequence[Message], *, streamed: bool, gone: bool) -> Messages:
-        whole = super().stored_answer(session, made, streamed=streamed, gone=gone)
-        return [*whole[:-1], *_pieces(whole[-1])] if streamed else whole
+class StreamedAnswerStoredInPieces(Agent):
+    async def _ask_model(self, turn: Turn) -> TurnOutput:
+        output = await super()._ask_model(turn)
+        return (
+            replace(output, messages=(*output.messages[:-1], *_pieces(output.messages[-1])))
+            if turn.request.stream
+            else output
+        )
 
 
 def _pieces(message: Message) -> Messages:
@@ -121,10 +159,14 @@ def _pieces(message: Message) -> Messages:
 
 
 @defect("streamed-calls-lose-arguments", "Tool calls of a streamed turn are stored without their arguments.")
-class StreamedCallsLoseArguments(Rules):
-    def stored_answer(self, session: str, made: Sequence[Message], *, streamed: bool, gone: bool) -> Messages:
-        whole = super().stored_answer(session, made, streamed=streamed, gone=gone)
-        return [_without_arguments(message) for message in whole] if streamed else whole
+class StreamedCallsLoseArguments(Agent):
+    async def _ask_model(self, turn: Turn) -> TurnOutput:
+        output = await super()._ask_model(turn)
+        return (
+            replace(output, messages=tuple(_without_arguments(message) for message in output.messages))
+            if turn.request.stream
+            else output
+        )
 
 
 def _without_arguments(message: Message) -> Message:

@@ -1,0 +1,1 @@
+"""The HTTP endpoints: they translate between requests and turns, and decide nothing."""

@@ -1,0 +1,79 @@
+"""GET and DELETE /v1/sessions…: what is stored, as it is stored."""
+
+from typing import Any
+
+from aiohttp import web
+
+from continuity_server.http.body import LONGEST_NAME
+from continuity_server.http.request import PRINCIPAL, Access, answer
+from continuity_server.rules import Rules
+from continuity_server.rules.compress import Session
+from continuity_server.rules.error import Case, Refusal, invalid
+from continuity_server.store.store import Store
+from continuity_server.turn.locks import Locks
+from continuity_server.turn.resolve import Resolver
+
+
+class SessionsHandler:
+    """The endpoints. An id names that one session here: a compressed parent shows itself, not its tip (COMPRESS-10)."""
+
+    def __init__(self, rules: Rules, access: Access, store: Store, resolver: Resolver, locks: Locks) -> None:
+        self._rules = rules
+        self._access = access
+        self._store = store
+        self._resolver = resolver
+        self._locks = locks
+
+    async def get(self, request: web.Request) -> web.Response:
+        session = self._session(request)
+        tip = self._resolver.tip(session.owner, session.id) or session
+        slug = self._store.slug_of(session.owner, session.root)
+        return answer({**_as_json(session), "tip_id": tip.id, "conversation": slug})
+
+    async def list(self, request: web.Request) -> web.Response:
+        """ISOLATE-06: the principal's own sessions, the newest first."""
+        self._prepare()
+        limit = self._rules.page_limit(request.query.get("limit", "20"))
+        after = request.query.get("after")
+        if after is not None and not 0 < len(after) <= LONGEST_NAME:
+            raise invalid(f"after is no id of 1 to {LONGEST_NAME} characters.", "after")
+        sessions = self._store.page_of_sessions(request[PRINCIPAL], after, limit + 1)
+        page = [_as_json(session) for session in sessions[:limit]]
+        return answer({"object": "list", "data": page, "has_more": len(sessions) > limit})
+
+    async def messages(self, request: web.Request) -> web.Response:
+        session = self._session(request)
+        stored = self._store.messages(session.owner, session.id, session.epoch)
+        return answer({"object": "list", "data": stored, "has_more": False})
+
+    async def delete(self, request: web.Request) -> web.Response:
+        """DELETE-01: the whole compression chain, once its running turn is over."""
+        session = self._session(request)
+        async with self._locks.chain(session.owner, session.root):
+            session = self._session(request)
+            family = self._store.family(session.owner, session.root)
+            await self._store.delete_sessions(session.owner, self._rules.deleted_with(session, family))
+        return answer({"id": session.id, "object": "session", "deleted": True})
+
+    def _session(self, request: web.Request) -> Session:
+        """ISOLATE-06: the session of another principal is unknown."""
+        self._prepare()
+        session = self._resolver.find(request[PRINCIPAL], request.match_info["id"])
+        if session is None:
+            raise Refusal(Case.SESSION_NOT_FOUND, "There is no session with this id.")
+        return session
+
+    def _prepare(self) -> None:
+        """MIGRATE-06: take over what a program with the old schema wrote, or else it would outlive the deletion of its session."""
+        self._access.check_may_continue()
+        self._store.backfill()
+
+
+def _as_json(session: Session) -> dict[str, Any]:
+    return {
+        "id": session.id,
+        "object": "session",
+        "created_at": session.created,
+        "parent_id": session.parent,
+        "end_reason": session.end_reason,
+    }

@@ -1,0 +1,56 @@
+"""Server-sent events: the answer opens with the first event, and a client that hangs up does not stop the turn."""
+
+import json
+from typing import Any
+
+from aiohttp import web
+
+from continuity_server.http.request import STREAMING
+from continuity_server.rules.echo import Fields
+
+
+class EventStream:
+    """A streamed answer. STREAM-03: after the client has hung up the turn goes on, and events are dropped."""
+
+    def __init__(self, request: web.Request) -> None:
+        self._request = request
+        self._response: web.StreamResponse | None = None
+        self._gone = False
+
+    @property
+    def opened(self) -> bool:
+        return self._response is not None
+
+    @property
+    def response(self) -> web.StreamResponse:
+        assert self._response is not None, "a stream is opened before it is returned"
+        return self._response
+
+    @property
+    def gone(self) -> bool:
+        return self._gone
+
+    async def open(self, fields: Fields) -> None:
+        """ECHO-03: the header fields go out before the first event."""
+        self._request[STREAMING] = True
+        self._response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        self._response.headers.extend(fields)
+        try:
+            await self._response.prepare(self._request)
+        except ConnectionError:
+            self._gone = True
+
+    async def send(self, data: dict[str, Any], event: str | None = None) -> None:
+        name = f"event: {event}\n" if event else ""
+        await self._write(f"{name}data: {json.dumps(data, separators=(',', ':'))}\n\n")
+
+    async def done(self) -> None:
+        await self._write("data: [DONE]\n\n")
+
+    async def _write(self, text: str) -> None:
+        if self._gone:
+            return
+        try:
+            await self.response.write(text.encode())
+        except ConnectionError:
+            self._gone = True

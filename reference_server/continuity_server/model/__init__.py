@@ -1,0 +1,1 @@
+"""The model that the agent asks, and the tool that it offers."""

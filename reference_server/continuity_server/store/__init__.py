@@ -1,0 +1,1 @@
+"""The store: SQLite. All SQL of the server is in this folder."""

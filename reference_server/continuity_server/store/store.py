@@ -1,0 +1,248 @@
+"""The store: SQLite in WAL mode, one connection, and one writer that commits on the event loop.
+
+HISTORY-12: one connection serves all requests; a turn opens none of its own. The store stores and reads back; it decides nothing.
+"""
+
+import asyncio
+import contextlib
+import json
+import logging
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from continuity_server.rules import Rules
+from continuity_server.rules.compress import COMPRESSION, Covered, Session
+from continuity_server.rules.messages import Message
+from continuity_server.rules.migrate import response_from_row
+from continuity_server.store.backfill import Backfill
+from continuity_server.store.deletions import Deletions
+from continuity_server.store.faults import Faults
+from continuity_server.store.histories import LAST, Histories
+from continuity_server.store.records import Replay, StoredResponse, StoredSlug, Write
+from continuity_server.store.upgrade import transaction
+from continuity_server.store.write import apply, touch
+
+logger = logging.getLogger("continuity.store")
+
+Change = Callable[[], object]
+
+
+class StoreUnreadableError(Exception):
+    """The store cannot be read now."""
+
+
+class StoreUnwritableError(Exception):
+    """The store cannot be written now."""
+
+
+class Store:
+    """Sessions, messages, responses, slugs and replays of every principal."""
+
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        rules: Rules,
+        histories: Histories,
+        deletions: Deletions,
+        backfill: Backfill,
+    ) -> None:
+        self._connection = connection
+        self._rules = rules
+        self._histories = histories
+        self._deletions = deletions
+        self._backfill = backfill
+        self._waiting: list[tuple[Change, asyncio.Future[None]]] = []
+        self.faults = Faults(connection)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def backfill(self) -> None:
+        """MIGRATE-06: complete what a program with the old schema wrote meanwhile, before anybody asks for it."""
+        try:
+            if self._backfill.is_due(self._connection):
+                with transaction(self._connection):
+                    self._backfill.run(self._connection)
+        except sqlite3.Error as error:
+            logger.warning("rows of the old schema could not be taken over now: %s", error)
+
+    # Reading
+
+    def session(self, owner: str, session: str) -> Session | None:
+        rows = self._read("SELECT * FROM sessions WHERE owner=? AND id=?", owner, session)
+        return _session(rows[0]) if rows else None
+
+    def page_of_sessions(self, owner: str, after: str | None, limit: int) -> list[Session]:
+        """Return a page of a principal's sessions, the newest first."""
+        query = (
+            "WITH theirs AS (SELECT rowid AS place, * FROM sessions WHERE owner=?1) "
+            "SELECT * FROM theirs WHERE place<coalesce((SELECT place FROM theirs WHERE id=?2), 1<<62) "
+            "ORDER BY place DESC LIMIT ?3"
+        )
+        return [_session(row[1:]) for row in self._read(query, owner, after, limit)]
+
+    def family(self, owner: str, root: str) -> list[Session]:
+        """Return a chain, the oldest session first, and whatever was forked or branched from it."""
+        query = (
+            "SELECT * FROM sessions WHERE owner=?1 AND (root=?2 OR parent IN "
+            "(SELECT id FROM sessions WHERE owner=?1 AND root=?2)) ORDER BY rowid"
+        )
+        return [_session(row) for row in self._read(query, owner, root)]
+
+    def messages(self, owner: str, session: str, epoch: int, upto: int = LAST) -> list[Message]:
+        with _readable():
+            return self._histories.read(owner, session, epoch, upto)
+
+    def last_message(self, owner: str, session: str, epoch: int) -> int:
+        with _readable():
+            return self._histories.last(owner, session, epoch)
+
+    def response(self, owner: str, response: str) -> StoredResponse | None:
+        query = "SELECT response_id, data, session, epoch, upto FROM responses WHERE owner=? AND response_id=?"
+        rows = self._read(query, owner, response)
+        return self._response(rows[0]) if rows else None
+
+    def slug(self, owner: str, name: str) -> StoredSlug | None:
+        """Return the session of a slug. One of the old schema knows it only through the response that it names."""
+        query = (
+            "SELECT coalesce(c.session, r.session), c.response_id IS NOT NULL AND r.response_id IS NULL "
+            "FROM conversations c LEFT JOIN responses r ON r.owner=c.owner AND r.response_id=c.response_id "
+            "WHERE c.owner=? AND c.name=?"
+        )
+        rows = self._read(query, owner, name)
+        return StoredSlug(rows[0][0] or None, bool(rows[0][1])) if rows else None
+
+    def slug_of(self, owner: str, root: str) -> str | None:
+        """Return the slug of a chain."""
+        query = "SELECT name FROM conversations c JOIN sessions s ON s.owner=c.owner AND s.id=c.session WHERE c.owner=? AND s.root=?"
+        rows = self._read(query, owner, root)
+        return rows[0][0] if rows else None
+
+    def replay(self, owner: str, scope: str, key: str) -> Replay | None:
+        rows = self._read("SELECT * FROM replays WHERE owner=? AND scope=? AND key=?", owner, scope, key)
+        return _replay(rows[0]) if rows else None
+
+    def _read(self, query: str, *values: object) -> list[Any]:
+        with _readable():
+            return self._connection.execute(query, values).fetchall()
+
+    def _response(self, row: tuple[Any, ...]) -> StoredResponse:
+        ident, data, session, epoch, upto = row
+        value = self._rules.row_data(data)
+        return StoredResponse(
+            ident, session or None, epoch, upto, response_from_row(ident, value) if value is not None else None
+        )
+
+    # Writing
+
+    def check_writable(self) -> None:
+        """Raise StoreUnwritableError if a turn could not be stored now, so that it is refused before the model is asked."""
+        try:
+            self._begin()
+            self._connection.execute("ROLLBACK")
+        except sqlite3.Error as error:
+            raise StoreUnwritableError from error
+
+    async def commit(self, write: Write) -> None:
+        """Store one turn, all of it or nothing."""
+        await self._change(lambda: self._apply(write))
+
+    async def touch(self, owner: str, response: str) -> None:
+        """Note that a response was read. If that cannot be written, the response was read all the same."""
+        with contextlib.suppress(StoreUnwritableError):
+            await self._change(lambda: touch(self._connection, owner, response))
+
+    async def delete_sessions(self, owner: str, sessions: Sequence[str]) -> None:
+        """Delete these sessions together, with everything that belongs to them."""
+
+        def delete() -> None:
+            for session in sessions:
+                self._deletions.session(owner, session)
+
+        await self._change(delete)
+
+    async def delete_response(self, owner: str, response: str) -> None:
+        await self._change(lambda: self._deletions.response(owner, response))
+
+    async def evict(self, owner: str, response: str) -> None:
+        """Remove a response as the cache does: its slug stays as it is."""
+        await self._execute("DELETE FROM responses WHERE owner=? AND response_id=?", owner, response)
+
+    async def mark_for_compression(self, owner: str, session: str) -> None:
+        """Make the next turn of a session compress it."""
+        await self._execute("UPDATE sessions SET compress_next=1 WHERE owner=? AND id=?", owner, session)
+
+    async def link(self, owner: str, session: str, following: str | None) -> None:
+        """Set the compression child of a session; None makes the session its own tip again."""
+        reason = COMPRESSION if following is not None else None
+        statement = "UPDATE sessions SET next=?, end_reason=? WHERE owner=? AND id=?"
+        await self._execute(statement, following, reason, owner, session)
+
+    def _apply(self, write: Write) -> None:
+        apply(self._connection, self._histories, write)
+        if write.response is not None:
+            self._deletions.evict(write.owner, write.max_responses)
+
+    async def _execute(self, statement: str, *values: object) -> None:
+        await self._change(lambda: self._connection.execute(statement, values))
+
+    async def _change(self, change: Change) -> None:
+        """DURABLE-02: return when the change is on disk. All changes of one round of the event loop share a commit, or fail together."""
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[None] = loop.create_future()
+        if not self._waiting:
+            loop.call_soon(self._flush)
+        self._waiting.append((change, done))
+        await done
+
+    def _flush(self) -> None:
+        batch, self._waiting = self._waiting, []
+        try:
+            self._begin()
+            for change, _ in batch:
+                change()
+            self._commit()
+            failed = False
+        except sqlite3.Error:
+            failed = True
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+        for _, done in batch:
+            _settle(done, failed=failed)
+
+    def _begin(self) -> None:
+        self._connection.execute("BEGIN IMMEDIATE")
+
+    def _commit(self) -> None:
+        self._connection.execute("COMMIT")
+
+
+@contextlib.contextmanager
+def _readable() -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise StoreUnreadableError from error
+
+
+def _settle(done: asyncio.Future[None], *, failed: bool) -> None:
+    if done.done():
+        return
+    if failed:
+        done.set_exception(StoreUnwritableError())
+    else:
+        done.set_result(None)
+
+
+def _session(row: tuple[Any, ...]) -> Session:
+    owner, ident, root, parent, following, kind, end_reason, epoch, count, digest, compress_next, created = row
+    covered = Covered(count, digest) if count else None
+    return Session(
+        ident, root, parent, following, kind, end_reason, epoch, covered, bool(compress_next), created, owner
+    )
+
+
+def _replay(row: tuple[Any, ...]) -> Replay:
+    owner, scope, key, fingerprint, root, header, body = row
+    return Replay(owner, scope, key, fingerprint, root, header, json.loads(body))
