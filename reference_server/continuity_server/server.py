@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Final, TypeVar, cast
+from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 from aiohttp import web
 
@@ -38,6 +38,9 @@ from continuity_server.turn.resolve import Resolver
 from continuity_server.turn.summarise import Summariser
 from continuity_server.turn.tool_loop import ToolLoop
 
+if TYPE_CHECKING:
+    from continuity_server.defects import Defect
+
 _SHUTDOWN_SECONDS: Final = 5.0
 P = TypeVar("P")
 
@@ -60,18 +63,21 @@ def parts_with(name: str | None) -> Parts:
     """Return the parts of a server with the defect of this name, or of one without a defect."""
     if name is None:
         return Parts()
-    from continuity_server.defects import DEFECTS  # noqa: PLC0415 - a server without a defect does not load them
-
-    if name not in DEFECTS:
+    defects = _defects()
+    if name not in defects:
         raise UnknownDefectError(f"There is no defect {name!r}. --defects lists those that there are.")
-    return Parts(DEFECTS[name].parts)
+    return Parts(defects[name].parts)
 
 
 def list_defects() -> list[dict[str, object]]:
     """Return all defects, as `--defects` prints them."""
-    from continuity_server.defects import DEFECTS  # noqa: PLC0415 - as above
+    return [defect.as_json() for defect in _defects().values()]
 
-    return [defect.as_json() for defect in DEFECTS.values()]
+
+def _defects() -> "Mapping[str, Defect]":
+    from continuity_server.defects import DEFECTS  # noqa: PLC0415 - a server without a defect does not load them
+
+    return DEFECTS
 
 
 @asynccontextmanager

@@ -3,11 +3,13 @@
 import asyncio
 import itertools
 import json
+import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 from typing import Final
 
 from continuity_conformance.checks.operations import Operation, optional_paths, protected_operations
-from continuity_conformance.checks.random_bits import random_bits
 from continuity_conformance.checks.registry import check, costly
 from continuity_conformance.checks.server_without_keys import without_a_key
 from continuity_conformance.checks.watched_files import OutsideFiles, outside_files
@@ -250,3 +252,18 @@ async def _ids(dialogue: Dialogue, verb: str, request: Request) -> tuple[str, li
 def _must_hold(expected: str, actual: str, *, holds: bool) -> None:
     if not holds:
         raise Unmet(expected, actual, expectation="ids", step=_MINTING)
+
+
+def random_bits(ids: Sequence[str]) -> float:
+    """Sum the entropy of all positions. A constant position has none, and equal positions count once.
+
+    This is an upper bound: it does not see positions that depend on others in a more complex way.
+    """
+    return sum(_bits(column) for column in set(zip_longest(*ids, fillvalue="")))
+
+
+def _bits(column: Sequence[str]) -> float:
+    """Shannon entropy of one position, with the Miller-Madow correction for a small sample."""
+    counts, total = Counter(column), len(column)
+    entropy = -sum(count / total * math.log2(count / total) for count in counts.values())
+    return entropy + (len(counts) - 1) / (2 * total * math.log(2))

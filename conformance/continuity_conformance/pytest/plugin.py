@@ -66,8 +66,7 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
     if capture is not None:
         # Otherwise the outer run keeps stdin, and --pdb fails in the inner one.
         capture.suspend_global_capture(in_=True)
-    # Imported here because every pytest run on the machine imports this module, and this is the whole kit.
-    from continuity_conformance.pytest.launch import launch_from_pytest  # noqa: PLC0415
+    from continuity_conformance.pytest.launch import launch_from_pytest  # noqa: PLC0415 - it is the whole kit; every pytest run on the machine imports this module
 
     return launch_from_pytest(request, config)
 

@@ -9,6 +9,8 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from continuity_spec import Document, InconsistentSpecError, Place, Requirement, read_yaml
 from continuity_spec.errors import suggestion
 from continuity_spec.load.schema import validate
@@ -53,8 +55,6 @@ def load_baseline(path: Path, requirements: Iterable[Requirement]) -> Baseline:
 
 
 def _entry(document: Document, index: int, row: Mapping[str, str], ids: Sequence[str]) -> KnownFailure:
-    import msgspec  # noqa: PLC0415 - most runs have no baseline
-
     _check_id(document, index, row["id"], ids)
     fields = {"issue": None, **row, "reason": " ".join(row["reason"].split()), "place": document.place((index,))}
     try:

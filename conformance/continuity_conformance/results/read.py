@@ -6,29 +6,24 @@ The JSON Schema `results.schema.json` decides whether a file can be read, and ex
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import msgspec
 
 from continuity_conformance.core.errors import UsageError
 from continuity_conformance.core.text import one_line, visible
 from continuity_conformance.core.verdicts import counts
+from continuity_conformance.results.recorded import Report
 from continuity_spec import Document
 from continuity_spec.load.schema import violations
-
-if TYPE_CHECKING:
-    from continuity_conformance.results.recorded import Report
 
 
 class UnreadableResultsError(UsageError):
     """The file is not a results.json that a report can be made from."""
 
 
-def read(path: Path) -> "Report":
+def read(path: Path) -> Report:
     """Read the results in a file. Raises UnreadableResultsError."""
-    # Every run imports this module, and most read nothing back.
-    import msgspec  # noqa: PLC0415
-
-    from continuity_conformance.results.recorded import Report  # noqa: PLC0415
-
     data = _json(path)
     for violation in violations(Document(str(path), data, None), "results"):
         raise _unreadable(f"not results of a run: {one_line(visible(violation.what))}.", path)
@@ -50,7 +45,7 @@ def _json(path: Path) -> Any:
         raise _unreadable(f"not JSON ({error}).", path) from None
 
 
-def _check_counts(report: "Report", path: Path) -> None:
+def _check_counts(report: Report, path: Path) -> None:
     ids = {row.result.id for row in report.rows}
     if report.counts != counts(report.results) or len(ids) != len(report.rows):
         raise UnreadableResultsError(

@@ -92,8 +92,7 @@ def whole_spec() -> Spec:
 
 def known_checks() -> Mapping[str, "Check"]:
     """The registered Python checks: the kit's own, and those of the packs that are loaded."""
-    # Imported here because it takes as long as all the rest of `continuity spec list`, which needs no check.
-    from continuity_conformance.checks.registry import CHECKS  # noqa: PLC0415
+    from continuity_conformance.checks.registry import CHECKS  # noqa: PLC0415 - slow to import, and `spec list` needs none
 
     return CHECKS
 

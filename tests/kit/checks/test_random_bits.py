@@ -7,7 +7,7 @@ import uuid
 
 import pytest
 
-from continuity_conformance.checks.random_bits import random_bits
+from continuity_conformance.checks.isolate import random_bits
 
 COUNT = itertools.count(10**30)
 
