@@ -22,7 +22,7 @@ from continuity_conformance.checks.registry import COSTLY, disturbs
 from continuity_conformance.core.budget import Budget
 from continuity_conformance.core.verdicts import Result, Verdict
 from continuity_conformance.run.session import Run
-from continuity_conformance.suite.defects import Defect, defects, find
+from continuity_conformance.suite.defects import ListedDefect, defects, find
 from continuity_conformance.suite.matrix import FILE
 from continuity_conformance.target.resolve import resolve
 from continuity_plugins.reference import reference_profile
@@ -75,17 +75,17 @@ def made_for(defect: str) -> list[Requirement]:
     return [requirement for requirement in load_spec().requirements if defect in requirement.refuted_by]
 
 
-def at_home(defect: Defect) -> dict[str, str]:
+def at_home(defect: ListedDefect) -> dict[str, str]:
     """A row of the matrix: the areas that the defect was made for."""
     return failures(defect, {requirement.area for requirement in made_for(defect.name)})
 
 
-def everywhere(defect: Defect) -> dict[str, str]:
+def everywhere(defect: ListedDefect) -> dict[str, str]:
     """The same with all areas."""
     return failures(defect, {requirement.area for requirement in load_spec().requirements})
 
 
-def failures(defect: Defect, areas: Collection[str]) -> dict[str, str]:
+def failures(defect: ListedDefect, areas: Collection[str]) -> dict[str, str]:
     """Which requirements of these areas fail under a defect, each with the scenario, step and expectation that show it first."""
     own = made_for(defect.name)
     on_everything = any(requirement.always is not None for requirement in own)
@@ -123,7 +123,7 @@ def _where(result: Result) -> str:
     return " · ".join([first.scenario, *step] if first.scenario else step)
 
 
-def rows(found: Sequence[Defect], row: Callable[[Defect], dict[str, str]]) -> dict[str, dict[str, str]]:
+def rows(found: Sequence[ListedDefect], row: Callable[[ListedDefect], dict[str, str]]) -> dict[str, dict[str, str]]:
     """The rows of these defects, played side by side, in their order."""
     with (
         tempfile.TemporaryDirectory() as scratch,  # some defects leave files where they are started

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from continuity_conformance.suite.defects import Defect, defects
+from continuity_conformance.suite.defects import ListedDefect, defects
 from continuity_conformance.suite.matrix import Matrix, made_for, published, transposed
 from continuity_spec import Requirement, load_spec
 
@@ -28,7 +28,7 @@ Defects made for the requirement first, in bold; then how many others it catches
 """
 
 
-def page(matrix: Matrix, known: Mapping[str, Defect], requirements: Sequence[Requirement]) -> str:
+def page(matrix: Matrix, known: Mapping[str, ListedDefect], requirements: Sequence[Requirement]) -> str:
     """The whole page."""
     areas = list(dict.fromkeys(requirement.area for requirement in requirements))
     homes = {name: _home(name, requirements) for name in matrix}
@@ -49,7 +49,7 @@ def _home(name: str, requirements: Sequence[Requirement]) -> str:
     return next((requirement.area for requirement in requirements if name in requirement.refuted_by), "")
 
 
-def _defect_row(defect: Defect, row: Mapping[str, str], requirements: Sequence[Requirement]) -> str:
+def _defect_row(defect: ListedDefect, row: Mapping[str, str], requirements: Sequence[Requirement]) -> str:
     made = made_for(defect.name, requirements)
     under = "".join(f" ({option}={value})" for option, value in defect.under.items())
     issue = f" ({defect.issue})" if defect.issue else ""

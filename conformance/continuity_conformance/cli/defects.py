@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 
 from continuity_conformance.suite import matrix
-from continuity_conformance.suite.defects import Defect, defects, find
+from continuity_conformance.suite.defects import ListedDefect, defects, find
 from continuity_conformance.terminal.output import say, say_json, width
 from continuity_spec import load_spec
 
@@ -48,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _matrix(wanted: Mapping[str, Defect], options: argparse.Namespace) -> None:
+def _matrix(wanted: Mapping[str, ListedDefect], options: argparse.Namespace) -> None:
     requirements = load_spec().requirements
     rows = {name: row for name, row in matrix.published().items() if name in wanted}
     caught = matrix.transposed(rows, requirements)
@@ -61,12 +61,12 @@ def _matrix(wanted: Mapping[str, Defect], options: argparse.Namespace) -> None:
         say("\n".join(matrix.by_defect(rows, wanted, requirements, _columns())))
 
 
-def _listed(wanted: Iterable[Defect]) -> Iterable[str]:
+def _listed(wanted: Iterable[ListedDefect]) -> Iterable[str]:
     for defect in wanted:
         yield from (defect.name, *matrix.wrapped("    ", defect.cited, _columns()))
 
 
-def _described(wanted: Mapping[str, Defect]) -> Iterable[str]:
+def _described(wanted: Mapping[str, ListedDefect]) -> Iterable[str]:
     rows, requirements = matrix.published(), load_spec().requirements
     for number, (name, defect) in enumerate(wanted.items()):
         yield from [""] * bool(number)

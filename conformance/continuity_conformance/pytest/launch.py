@@ -20,7 +20,7 @@ from continuity_conformance.pytest.session import SuiteSession
 from continuity_conformance.report import files
 from continuity_conformance.results import write as results
 from continuity_conformance.results.baseline import load_baseline
-from continuity_conformance.results.ledger import Ledger, Outcome
+from continuity_conformance.results.ledger import Ledger, RunOutcome
 from continuity_conformance.results.redaction import Redactor, url_secrets
 from continuity_conformance.run.session import reach
 from continuity_conformance.run.signals import Stopped, stoppable
@@ -40,7 +40,7 @@ class LaunchResult:
     """How a launch ended. `outcome` is None if nothing was run (`--collect-only`, a wrong argument)."""
 
     exit_code: int
-    outcome: Outcome | None
+    outcome: RunOutcome | None
     interrupted: bool = False
     error: ContinuityError | None = None
     """Why nothing, or nothing more, could be decided about the target. It is already on stderr."""

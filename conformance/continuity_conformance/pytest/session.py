@@ -15,7 +15,7 @@ from continuity_conformance.core.verdicts import Result, Verdict
 from continuity_conformance.pytest.items import RequirementItem, ResultText, Suite
 from continuity_conformance.pytest.options import SUITE, SUITE_PLUGIN
 from continuity_conformance.report import files
-from continuity_conformance.results.ledger import Ledger, Outcome
+from continuity_conformance.results.ledger import Ledger, RunOutcome
 from continuity_conformance.results.one_line import headline
 from continuity_conformance.results.write import write
 from continuity_conformance.run.heartbeat import Heartbeat, InterimResults, Listener
@@ -47,7 +47,7 @@ class SuiteSession:
     ) -> None:
         # pytest registers a plugin object under this name, and the installed plugin looks for it.
         self.__name__ = SUITE_PLUGIN
-        self.outcome: Outcome | None = None
+        self.outcome: RunOutcome | None = None
         self.interrupted = False
         self.signal_code = 0
         self.error: ContinuityError | None = None
@@ -213,7 +213,7 @@ class SuiteSession:
         except ContinuityError as error:
             self.closing_error = error
 
-    def _write_report(self, outcome: Outcome) -> None:
+    def _write_report(self, outcome: RunOutcome) -> None:
         folder = outcome.run_options.report
         if folder is None:
             return
@@ -223,7 +223,7 @@ class SuiteSession:
         except ContinuityError as error:
             self.closing_error = error
 
-    def _exit_code(self, outcome: Outcome) -> int:
+    def _exit_code(self, outcome: RunOutcome) -> int:
         if self._foreign_failures:
             return pytest.ExitCode.TESTS_FAILED
         error = self.error or self.closing_error

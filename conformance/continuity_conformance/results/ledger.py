@@ -37,7 +37,7 @@ class TargetFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class RunOutcome:
     """A run as far as it went. `results` has each requirement of the release and the packs once, in their order."""
 
     run_options: RunOptions
@@ -99,15 +99,15 @@ class Ledger:
         """All results so far, in the order in which they were decided."""
         return list(self._results.copy().values())
 
-    def close(self) -> Outcome:
+    def close(self) -> RunOutcome:
         """The outcome at the end. What is not decided, or was not selected, is not tested."""
         return self._judged(STOPPED, finished=self._selected <= self._results.keys())
 
-    def so_far(self) -> Outcome:
+    def so_far(self) -> RunOutcome:
         """Snapshot for crash-safe interim results."""
         return self._judged(OPEN, finished=False)
 
-    def give_up(self, error: ContinuityError) -> Outcome:
+    def give_up(self, error: ContinuityError) -> RunOutcome:
         """The outcome after an error of the target's address, the set-up or the kit: what is not decided has this error as its result."""
         results = tuple(
             self._results.get(entry.id) or undecided(entry, Verdict.ERROR, str(error))
@@ -116,7 +116,7 @@ class Ledger:
         verdict = RunVerdict.UNREACHABLE if isinstance(error, UnreachableError) else RunVerdict.ERROR
         return self._outcome(results, verdict, Gate(error.exit_code, (str(error),)), finished=False)
 
-    def _judged(self, reason_if_open: str, *, finished: bool) -> Outcome:
+    def _judged(self, reason_if_open: str, *, finished: bool) -> RunOutcome:
         decided = self._results.copy()
         results = tuple(
             decided.get(entry.id) or self._open(entry, reason_if_open) for entry in self.release.requirements
@@ -132,8 +132,8 @@ class Ledger:
     def _open(self, requirement: Requirement, reason: str) -> Result:
         return undecided(requirement, Verdict.NOT_TESTED, reason if requirement.id in self._selected else NOT_SELECTED)
 
-    def _outcome(self, results: tuple[Result, ...], verdict: RunVerdict, gate: Gate, *, finished: bool) -> Outcome:
-        return Outcome(
+    def _outcome(self, results: tuple[Result, ...], verdict: RunVerdict, gate: Gate, *, finished: bool) -> RunOutcome:
+        return RunOutcome(
             run_options=self.run_options,
             release=self.release.name,
             requirements=self.release.requirements,

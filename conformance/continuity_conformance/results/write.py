@@ -17,7 +17,7 @@ from continuity_conformance.core.verdicts import Evidence, Result, RunVerdict, V
 from continuity_conformance.results.baseline import KnownFailure
 from continuity_conformance.results.classes import ClassVerdict, class_verdicts
 from continuity_conformance.results.describe import described
-from continuity_conformance.results.ledger import Outcome, TargetFacts
+from continuity_conformance.results.ledger import RunOutcome, TargetFacts
 from continuity_conformance.results.one_line import headline
 
 SCHEMA: Final = "urn:session-continuity:schema:results:1.0"
@@ -38,7 +38,7 @@ def prepare(folder: Path) -> None:
         ) from None
 
 
-def write(outcome: Outcome, folder: Path, *, draft: bool = False) -> Path:
+def write(outcome: RunOutcome, folder: Path, *, draft: bool = False) -> Path:
     """Write results.json and return its path. A `draft` is soon replaced, so it is not indented, which is faster."""
     path = folder / FILE_NAME
     text = json.dumps(as_json(outcome), ensure_ascii=False, indent=None if draft else 2) + "\n"
@@ -52,7 +52,7 @@ def write(outcome: Outcome, folder: Path, *, draft: bool = False) -> Path:
     return path
 
 
-def as_json(outcome: Outcome) -> dict[str, object]:
+def as_json(outcome: RunOutcome) -> dict[str, object]:
     classes = class_verdicts(outcome.results, fail_on=outcome.run_options.fail_on)
     return {
         "schema": SCHEMA,
@@ -94,7 +94,7 @@ def _target(facts: TargetFacts) -> dict[str, object]:
     }
 
 
-def _class(each: ClassVerdict, outcome: Outcome) -> dict[str, object]:
+def _class(each: ClassVerdict, outcome: RunOutcome) -> dict[str, object]:
     verdict = outcome.verdict if outcome.verdict is RunVerdict.UNREACHABLE else each.verdict
     return {"name": each.name, "verdict": verdict, "counts": _counts(each.counts)}
 
@@ -103,7 +103,7 @@ def _counts(tally: Mapping[Verdict, int]) -> dict[str, int]:
     return {verdict.value: number for verdict, number in tally.items()}
 
 
-def _gate(outcome: Outcome) -> dict[str, object]:
+def _gate(outcome: RunOutcome) -> dict[str, object]:
     return {
         "passed": outcome.gate.passed,
         "exit_code": int(outcome.gate.exit_code),
@@ -116,7 +116,7 @@ def _gate(outcome: Outcome) -> dict[str, object]:
     }
 
 
-def _again(outcome: Outcome) -> dict[str, object]:
+def _again(outcome: RunOutcome) -> dict[str, object]:
     """What runs the same again. A target that the kit started is named, not addressed: its name starts it again."""
     started = "://" not in outcome.run_options.target
     profile = outcome.run_options.profile
@@ -135,7 +135,7 @@ def _known(entry: KnownFailure | None, today: date) -> dict[str, object] | None:
     return {"reason": entry.reason, "until": until, "issue": entry.issue, "expired": entry.expired(today)}
 
 
-def _requirement(result: Result, outcome: Outcome) -> dict[str, object]:
+def _requirement(result: Result, outcome: RunOutcome) -> dict[str, object]:
     return {
         "id": result.id,
         "area": result.area,

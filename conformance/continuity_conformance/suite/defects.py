@@ -17,7 +17,7 @@ FILE: Final = Path(__file__).with_name("defects.json")
 
 
 @dataclass(frozen=True, slots=True)
-class Defect:
+class ListedDefect:
     """One broken rule of the bundled server. `under`: the option values that it needs."""
 
     name: str
@@ -32,18 +32,18 @@ class Defect:
 
 
 @cache
-def defects() -> Mapping[str, Defect]:
+def defects() -> Mapping[str, ListedDefect]:
     """All defects by name, in the server's order."""
-    return {entry["name"]: Defect(**entry) for entry in json.loads(FILE.read_text(encoding="utf-8"))}
+    return {entry["name"]: ListedDefect(**entry) for entry in json.loads(FILE.read_text(encoding="utf-8"))}
 
 
-def find(name: str, known: Mapping[str, Defect]) -> Defect:
+def find(name: str, known: Mapping[str, ListedDefect]) -> ListedDefect:
     """The defect of this name. Raises UsageError that suggests the nearest name."""
     if name not in known:
         raise UsageError("There is no such defect.", where=name, do=_nearest(name, known))
     return known[name]
 
 
-def _nearest(name: str, known: Mapping[str, Defect]) -> str:
+def _nearest(name: str, known: Mapping[str, ListedDefect]) -> str:
     hint = suggestion(name, known)
     return hint if hint.startswith("Did") else "`continuity defects` lists those that there are."

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from continuity_conformance.suite.defects import Defect
+from continuity_conformance.suite.defects import ListedDefect
 from continuity_spec import Requirement
 
 FILE: Final = Path(__file__).with_name("matrix.json")
@@ -38,7 +38,7 @@ def made_for(defect: str, requirements: Iterable[Requirement]) -> list[str]:
 
 
 def by_defect(
-    matrix: Matrix, defects: Mapping[str, Defect], requirements: Sequence[Requirement], width: int
+    matrix: Matrix, defects: Mapping[str, ListedDefect], requirements: Sequence[Requirement], width: int
 ) -> Iterator[str]:
     """One block of text for each defect: what is broken, and which requirements fail. A star marks those that the defect was made for."""
     yield "* made for that defect"
@@ -66,7 +66,7 @@ def cells(row: Row | None, starred: Sequence[str], width: int) -> Iterator[str]:
         yield from wrapped(f"  {'*' if name in starred else ' '} {name:<{column}}  ", row[name], width)
 
 
-def described(defect: Defect, row: Row | None, starred: Sequence[str], width: int) -> Iterator[str]:
+def described(defect: ListedDefect, row: Row | None, starred: Sequence[str], width: int) -> Iterator[str]:
     """Everything about one defect: what is broken, the issue it comes from, how to start a server with it, and what fails on it."""
     options = "".join(f" --option {name}={value}" for name, value in defect.under.items())
     facts = {

@@ -15,7 +15,7 @@ from continuity_conformance.core.errors import ContinuityError
 from continuity_conformance.core.verdicts import Result
 from continuity_conformance.report import markdown
 from continuity_conformance.results import write as results
-from continuity_conformance.results.ledger import Outcome
+from continuity_conformance.results.ledger import RunOutcome
 from continuity_conformance.results.one_line import headline
 from continuity_conformance.results.read import read
 from continuity_conformance.terminal import summary
@@ -43,7 +43,7 @@ class Fence:
         return f"::{self._token}::"
 
 
-def lines(outcome: Outcome, report: Path | None) -> Iterator[str]:
+def lines(outcome: RunOutcome, report: Path | None) -> Iterator[str]:
     """The summary with its long lists folded, and the annotations."""
     yield from (_inert(line) for line in summary.lines(outcome, report, without=_FOLDED))
     for each in summary.sections(outcome):
@@ -52,7 +52,7 @@ def lines(outcome: Outcome, report: Path | None) -> Iterator[str]:
     yield from annotations(outcome)
 
 
-def annotations(outcome: Outcome) -> Iterator[str]:
+def annotations(outcome: RunOutcome) -> Iterator[str]:
     gate = outcome.gate
     annotated = [_annotation("error", _title(each), headline(each)) for each in gate.failed]
     for entry in gate.stale:
@@ -77,7 +77,7 @@ def error_annotation(message: str) -> str:
     return _annotation("error", "session continuity", message)
 
 
-def write_summary(outcome: Outcome, environ: Mapping[str, str] = os.environ) -> None:
+def write_summary(outcome: RunOutcome, environ: Mapping[str, str] = os.environ) -> None:
     """Put report.md on the page of the run. If that fails, the verdict stays."""
     path = environ.get(_SUMMARY)
     if path:
@@ -85,7 +85,7 @@ def write_summary(outcome: Outcome, environ: Mapping[str, str] = os.environ) -> 
             page.write(f"{_markdown(outcome)}\n")
 
 
-def _markdown(outcome: Outcome) -> str:
+def _markdown(outcome: RunOutcome) -> str:
     with tempfile.TemporaryDirectory() as folder:
         return markdown.render(read(results.write(outcome, Path(folder), draft=True)))
 

@@ -16,7 +16,7 @@ from continuity_conformance.core.budget import Budget
 from continuity_conformance.core.verdicts import Result, RunVerdict, Verdict
 from continuity_conformance.results import tally
 from continuity_conformance.results.classes import class_verdicts
-from continuity_conformance.results.ledger import NOT_SELECTED, Outcome
+from continuity_conformance.results.ledger import NOT_SELECTED, RunOutcome
 from continuity_conformance.results.one_line import headline
 
 WIDTH: Final = 80
@@ -54,7 +54,7 @@ class Section:
 
 
 def lines(
-    outcome: Outcome, report: Path | None, height: int | None = None, without: frozenset[str] = frozenset()
+    outcome: RunOutcome, report: Path | None, height: int | None = None, without: frozenset[str] = frozenset()
 ) -> list[str]:
     """The whole summary, or what fits into `height` lines. `without`: the titles of lists to leave out."""
     limit = sys.maxsize if height is None else height
@@ -77,7 +77,7 @@ def _all(lists: Iterable[list[str]]) -> list[str]:
     return [line for each in lists for line in each]
 
 
-def sections(outcome: Outcome) -> tuple[Section, ...]:
+def sections(outcome: RunOutcome) -> tuple[Section, ...]:
     """The lists, the most important one first."""
     gate = outcome.gate
     known = {result.id: entry for result, entry in gate.known}
@@ -93,7 +93,7 @@ def sections(outcome: Outcome) -> tuple[Section, ...]:
     )
 
 
-def _verdict(outcome: Outcome) -> Iterator[str]:
+def _verdict(outcome: RunOutcome) -> Iterator[str]:
     yield from _wrapped(f"verdict: {_LABELS[outcome.verdict]}{_because(outcome)}   {outcome.target.name}", _INDENT)
     yield from _gate(outcome)
     classes = class_verdicts(outcome.results, fail_on=outcome.run_options.fail_on)
@@ -105,7 +105,7 @@ def _verdict(outcome: Outcome) -> Iterator[str]:
         yield "note:    what the model saw could not be observed"
 
 
-def _because(outcome: Outcome) -> str:
+def _because(outcome: RunOutcome) -> str:
     """Why the verdict is not conformant, in numbers."""
     gate, total = outcome.gate, len(outcome.results)
     accepted = [result for result, _ in gate.known if not result.pack]
@@ -121,7 +121,7 @@ def _because(outcome: Outcome) -> str:
     return f" ({joined})" if joined else ""
 
 
-def _gate(outcome: Outcome) -> Iterator[str]:
+def _gate(outcome: RunOutcome) -> Iterator[str]:
     """Shown only if it accepts something, or differs from the verdict because of a pack."""
     accepts = bool(outcome.baseline.file) or outcome.run_options.accept_untested
     if not accepts and outcome.gate.exit_code == outcome.verdict.exit_code:
@@ -171,7 +171,7 @@ def _groups(groups: Iterable[tuple[str, list[str]]]) -> Iterator[str]:
             yield from _wrapped(f"      {', '.join(ids)}", "      ")
 
 
-def _what_next(outcome: Outcome, report: Path | None) -> Iterator[str]:
+def _what_next(outcome: RunOutcome, report: Path | None) -> Iterator[str]:
     failed = outcome.gate.failed or _with(outcome, Verdict.FAIL)
     if failed or report:
         yield ""
@@ -187,7 +187,7 @@ def _what_next(outcome: Outcome, report: Path | None) -> Iterator[str]:
         yield f"report:  {report}"
 
 
-def _with(outcome: Outcome, verdict: Verdict) -> list[Result]:
+def _with(outcome: RunOutcome, verdict: Verdict) -> list[Result]:
     return [result for result in outcome.results if result.verdict is verdict]
 
 
