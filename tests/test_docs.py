@@ -95,3 +95,18 @@ def test_every_decision_has_its_own_number():
     assert [page.name[:2] for page in DECISION_PAGES] == [
         f"{number:02}" for number in range(1, len(DECISION_PAGES) + 1)
     ]
+
+
+HOW_A_RUN_WORKS = ROOT / "docs" / "explanation" / "how-a-run-works.md"
+STEPS = [line for line in HOW_A_RUN_WORKS.read_text(encoding="utf-8").splitlines() if re.match(r"\| \[.*\.py\]", line)]
+
+
+@pytest.mark.parametrize("row", STEPS, ids=[row.split("]")[0].removeprefix("| [") for row in STEPS])
+def test_the_names_in_a_row_of_how_a_run_works_are_in_its_files(row):
+    files, names = row.split("|")[1:3]
+    code = "".join(
+        (HOW_A_RUN_WORKS.parent / path).read_text(encoding="utf-8") for path in re.findall(r"\]\((.+?)\)", files)
+    )
+    defined = set(re.findall(r"^\s*(?:async )?(?:def|class) (\w+)|^(\w+)(?:: [^=]+)? = ", code, re.MULTILINE))
+
+    assert set(re.findall(r"`(\w+)`", names)) <= {name for pair in defined for name in pair}

@@ -8,7 +8,8 @@ It runs one requirement against the bundled server with a profiler. A module cou
 - runs while the step plays (request, answer, judgement), or
 - runs after it on its result, until results.json is written.
 
-What happens once in a run, before any step (arguments, loading the spec, starting and calibrating the target), is printed too, as "set-up".
+What happens once in a run, before any step (arguments, loading the spec, starting and calibrating the target) or after all of them (stopping the
+target), is printed too, as "once a run".
 `docs/explanation/how-a-run-works.md` states the number; a test compares it.
 """
 
@@ -19,27 +20,28 @@ import re
 import sys
 import tempfile
 import threading
-from collections.abc import Callable
 from types import FrameType
 from typing import Final
+from unittest.mock import patch
 
 from continuity_conformance.cli.main import main as continuity
+from continuity_conformance.run.session import Run
 from continuity_conformance.scenario.dialogue import Dialogue
+from continuity_conformance.scenario.exchange import Exchange
 from continuity_spec import Step
 
-REQUIREMENT: Final = "HISTORY-02"
+REQUIREMENT: Final = "ECHO-02"  # plain chat turns, with expectations on the session and on what the model saw
 _OURS: Final = re.compile(r"/(continuity_(?:conformance|spec|plugins)/.+)\.py\Z")
 _LAST: Final = ("continuity_conformance/report/files", "write")
 
 
 class StepPath:
-    """Collects the modules, by whether they run before or with the step."""
+    """Collects the modules: those of the step, and those that run once a run."""
 
     def __init__(self) -> None:
-        self.setup: set[str] = set()
         self.step: set[str] = set()
-        self._chain: set[str] = set()
-        self._playing = False
+        self.once: set[str] = set()
+        self.playing = False
         self._written = False
 
     def profile(self, frame: FrameType, event: str, _: object) -> None:
@@ -49,17 +51,15 @@ class StepPath:
             return
         self._written = (module, frame.f_code.co_name) == _LAST
         if not self._written:
-            (self.step if self._playing else self.setup).add(module)
+            (self.step if self.playing else self.once).add(module)
 
-    def begin(self) -> None:
-        """The step begins: from here on everything belongs to it, and so does the chain of callers."""
-        self._playing = True
-
-    def add_chain(self, frame: FrameType | None) -> None:
-        while frame is not None:
-            if module := _module(frame):
-                self.step.add(module)
-            frame = frame.f_back
+    def add_callers(self) -> None:
+        """Add the modules that wait for the step, in every thread."""
+        for frame in sys._current_frames().values():  # noqa: SLF001 - the documented way to the stacks of other threads
+            caller: FrameType | None = frame
+            while caller is not None:
+                self.step |= {_module(caller)} - {""}
+                caller = caller.f_back
 
 
 def _module(frame: FrameType) -> str:
@@ -71,19 +71,27 @@ def _module(frame: FrameType) -> str:
 
 
 def measure() -> StepPath:
-    """Run the requirement and return what it passed through."""
+    """Run the requirement and return what its steps passed through."""
     path = StepPath()
-    original: Callable[[Dialogue, Step, str], object] = Dialogue.step
+    step, close = Dialogue.step, Run.close
 
-    def traced(dialogue: Dialogue, step: Step, number: str) -> object:
-        if dialogue.context.decided is not None and dialogue.exchanges == [] and step.text and _is_scenario(step):
-            for thread in threading.enumerate():
-                path.add_chain(sys._current_frames().get(thread.ident or 0))  # noqa: SLF001 - the documented way to other threads' stacks
-            path.begin()
-        return original(dialogue, step, number)
+    async def traced_step(dialogue: Dialogue, one: Step, number: str) -> list[Exchange]:
+        if one.place.file:  # the steps of the calibration are in no file
+            path.add_callers()
+            path.playing = True
+        return await step(dialogue, one, number)
 
-    Dialogue.step = traced  # type: ignore[method-assign, assignment]
-    with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
+    def traced_close(run: Run) -> None:
+        path.playing = False
+        close(run)
+        path.playing = True
+
+    with (
+        patch.object(Dialogue, "step", traced_step),
+        patch.object(Run, "close", traced_close),
+        tempfile.TemporaryDirectory() as folder,
+        contextlib.redirect_stdout(io.StringIO()),
+    ):
         threading.setprofile(path.profile)
         sys.setprofile(path.profile)
         try:
@@ -91,18 +99,12 @@ def measure() -> StepPath:
         finally:
             sys.setprofile(None)
             threading.setprofile(None)
-            Dialogue.step = original  # type: ignore[method-assign, assignment]
     return path
-
-
-def _is_scenario(step: Step) -> bool:
-    """Steps of the calibration stand in no file."""
-    return bool(step.place.file)
 
 
 def main() -> None:
     path = measure()
-    for title, modules in (("set-up", path.setup - path.step), ("step", path.step)):
+    for title, modules in (("once a run", path.once - path.step), ("the step", path.step)):
         print(f"{title}: {len(modules)}")
         print("".join(f"  {module}\n" for module in sorted(modules)))
 

@@ -103,13 +103,14 @@ def _in_pieces(data: bytes | None) -> bytes | io.BytesIO | None:
 
 async def _read(response: aiohttp.ClientResponse, *, hang_up: bool) -> Answer:
     head = Answer(status=response.status, headers=tuple((name, value) for name, value in response.headers.items()))
-    received, decoder = bytearray(), EventStreamDecoder()
+    received = bytearray()
+    decoder = EventStreamDecoder() if hang_up else None
     try:
         async for piece in response.content.iter_any():
             received += piece
             if len(received) > BODY_AT_MOST:
                 return decoded(head, bytes(received), f"the answer is longer than {BODY_AT_MOST} bytes")
-            if hang_up and decoder.feed(piece):
+            if decoder is not None and decoder.feed(piece):
                 response.close()
                 return decoded(head, bytes(received))
     except (aiohttp.ClientError, OSError) as error:

@@ -14,7 +14,7 @@ from continuity_conformance.http.reading import Reading
 from continuity_conformance.results.redaction import BODY_KEPT, Redactor
 from continuity_conformance.results.transcript import entry_lines, in_order
 from continuity_conformance.scenario.exchange import Exchange
-from continuity_conformance.scenario.intervention_log import Intervention
+from continuity_conformance.scenario.record import Intervention
 from continuity_conformance.scenario.wording import shortened
 from continuity_spec import Requirement
 

@@ -12,7 +12,7 @@ from continuity_conformance.results.evidence import DialogueEvidence, as_evidenc
 from continuity_conformance.results.redaction import Redactor
 from continuity_conformance.scenario.dialogue import Dialogue
 from continuity_conformance.scenario.exchange import Exchange
-from continuity_conformance.scenario.intervention_log import Intervention
+from continuity_conformance.scenario.record import Intervention
 from continuity_spec import Requirement
 
 

@@ -13,7 +13,7 @@ from continuity_conformance.results.outcome import Played, ScenarioEnd, Scene, e
 from continuity_conformance.results.redaction import Redactor
 from continuity_conformance.scenario.exchange import Exchange
 from continuity_conformance.scenario.expect.judge import is_status, judge
-from continuity_conformance.scenario.intervention_log import Intervention
+from continuity_conformance.scenario.record import Intervention
 from continuity_spec import Always, Requirement
 
 _SHOWN: Final = 20

@@ -53,7 +53,7 @@ class Run:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._playing: Future[None] | None = None
-        self._runner: Scheduler | None = None
+        self._scheduler: Scheduler | None = None
         self._stoppable = ExitStack()
         self._opened = False
 
@@ -91,8 +91,8 @@ class Run:
 
     @property
     def facts(self) -> TargetFacts:
-        assert self._runner is not None, "the run is not open"
-        context = self._runner.context
+        assert self._scheduler is not None, "the run is not open"
+        context = self._scheduler.context
         target = context.target
         return TargetFacts(
             self._target.profile.name,
@@ -106,8 +106,8 @@ class Run:
     @property
     def requests(self) -> int:
         """How many requests were sent so far."""
-        assert self._runner is not None, "the run is not open"
-        return self._runner.context.transport.sent
+        assert self._scheduler is not None, "the run is not open"
+        return self._scheduler.context.transport.sent
 
     def result(self, requirement_id: str) -> Result:
         """Wait until a requirement is decided, and return its result."""
@@ -149,10 +149,10 @@ class Run:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
 
     async def _open(self) -> None:
-        self._runner = Scheduler(self._target, self._redactor, self._budget)
+        self._scheduler = Scheduler(self._target, self._redactor, self._budget)
         if any(uses_client(requirement) for requirement in self._requirements):
             asyncio.get_running_loop().run_in_executor(None, load_client)
-        await self._runner.open()
+        await self._scheduler.open()
 
     async def _close(self) -> None:
         """End all tasks and processes of the run."""
@@ -160,13 +160,13 @@ class Run:
         for task in others:
             task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
-        if self._runner is not None:
-            await self._runner.close()
+        if self._scheduler is not None:
+            await self._scheduler.close()
 
     async def _play_all(self) -> None:
         """Calm and disturbing scenarios first; then what is judged on all answers, and last the checks that conclude from results."""
-        runner = self._runner
-        assert runner is not None
+        scheduler = self._scheduler
+        assert scheduler is not None
         calm_done = asyncio.Event()
         concluding = [requirement for requirement in self._requirements if requirement.check in CONCLUDING]
         played = [
@@ -178,17 +178,19 @@ class Run:
         disturbing.sort(key=lambda requirement: requirement.check is None)  # checks take longest, so they come first
         calm = [requirement for requirement in played if requirement not in disturbing]
         tasks = [
-            asyncio.create_task(self._decide(requirement, runner.play(requirement, calm_done)))
+            asyncio.create_task(self._decide(requirement, scheduler.play(requirement, calm_done)))
             for requirement in disturbing
         ]
-        await asyncio.gather(*(self._decide(requirement, runner.play(requirement, calm_done)) for requirement in calm))
+        await asyncio.gather(
+            *(self._decide(requirement, scheduler.play(requirement, calm_done)) for requirement in calm)
+        )
         calm_done.set()
         await asyncio.gather(*tasks)
         for requirement in self._requirements:
             if requirement.how == "always":
-                await self._decide(requirement, runner.judge_always(requirement))
+                await self._decide(requirement, scheduler.judge_always(requirement))
         for requirement in concluding:
-            await self._decide(requirement, runner.play(requirement, calm_done))
+            await self._decide(requirement, scheduler.play(requirement, calm_done))
 
     async def _decide(self, requirement: Requirement, playing: Coroutine[Any, Any, Result]) -> None:
         """An exception in the kit becomes the result of one requirement; it never ends the run."""
@@ -197,8 +199,8 @@ class Run:
         except (Exception, SystemExit) as error:  # noqa: BLE001 - the kit's own fault becomes a verdict
             reason = f"the kit failed: {type(error).__name__}: {error}"
             result = undecided(requirement, Verdict.ERROR, reason)
-        assert self._runner is not None
-        self._runner.decided[requirement.id] = result
+        assert self._scheduler is not None
+        self._scheduler.decided[requirement.id] = result
         if self._loop is not None:  # a scenario that close() cuts off says nothing about the target
             self._settle(self._redactor.result(result))
 

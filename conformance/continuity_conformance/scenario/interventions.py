@@ -12,9 +12,8 @@ from typing import Any, Final
 from continuity_conformance.core.errors import NotStartedError
 from continuity_conformance.core.failure import Unmet, Untested
 from continuity_conformance.http.messages import Answer
-from continuity_conformance.scenario.intervention_log import Intervention
 from continuity_conformance.scenario.observe import summary_calls
-from continuity_conformance.scenario.record import Record
+from continuity_conformance.scenario.record import Intervention, Record
 from continuity_conformance.scenario.request_builder import plain_request, principal_of, turn_request
 from continuity_conformance.target.control_context import how
 from continuity_conformance.target.old_database import OldRow, old_database

@@ -3,6 +3,7 @@
 The dialogue writes the record; the judge reads it. `view` and `times_asked` ask the probe's log what the model saw.
 """
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import takewhile
@@ -10,10 +11,39 @@ from itertools import takewhile
 from continuity_conformance.probe.view import View, turns
 from continuity_conformance.scenario.context import Context
 from continuity_conformance.scenario.exchange import Exchange
-from continuity_conformance.scenario.intervention_log import InterventionLog
 from continuity_conformance.scenario.observe import call_of, find_view, times_asked
 from continuity_conformance.scenario.variables import Variables
 from continuity_conformance.scenario.wording import Wording
+
+
+@dataclass(slots=True)
+class Intervention:
+    """One intervention. `how`: by which control; `proof`: what showed that it really happened, where that is checked."""
+
+    at: float
+    number: str
+    does: str
+    how: str = ""
+    proof: str = ""
+
+
+class InterventionLog:
+    """The interventions of one scenario, and its clock."""
+
+    def __init__(self) -> None:
+        self._started = time.monotonic()
+        self.interventions: list[Intervention] = []
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the scenario began."""
+        return time.monotonic() - self._started
+
+    def intervention(self, number: str, does: str, how: str = "") -> Intervention:
+        """Log an intervention before it is done; `how` may be added later."""
+        note = Intervention(self.elapsed, number, does, how)
+        self.interventions.append(note)
+        return note
 
 
 @dataclass(slots=True)

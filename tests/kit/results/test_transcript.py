@@ -12,7 +12,7 @@ from continuity_conformance.results import transcript
 from continuity_conformance.results.evidence import as_note
 from continuity_conformance.results.redaction import BODY_KEPT, Redactor
 from continuity_conformance.run.session import Run
-from continuity_conformance.scenario.intervention_log import InterventionLog
+from continuity_conformance.scenario.record import InterventionLog
 from continuity_conformance.target.resolve import resolve
 from continuity_plugins.reference import reference_profile
 from continuity_spec import load_spec
