@@ -5,12 +5,13 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from continuity_server.defects.registry import defect
+from continuity_server.http.body import expect
 from continuity_server.http.chat import ChatHandler
 from continuity_server.rules import Rules
 from continuity_server.rules.compress import BRANCH, Session
 from continuity_server.rules.echo import Fields, SessionInfo
 from continuity_server.rules.error import Case
-from continuity_server.rules.messages import Message
+from continuity_server.rules.messages import Message, check_message
 from continuity_server.store.deletions import Deletions
 from continuity_server.store.records import SlugWrite, StoredResponse, StoredSlug
 from continuity_server.store.store import Store
@@ -42,10 +43,11 @@ class ErrorAsHtml(Rules):
 @defect("bare-part-500", "A part of a message that is no text and has nothing beside its type ends in 500.")
 class BarePart500(ChatHandler):
     def _messages(self, body: dict[str, Any]) -> list[Message]:
-        messages = super()._messages(body)
-        lists = [message["content"] for message in messages if isinstance(message.get("content"), list)]
-        bare = [part for parts in lists for part in parts if len(part) == 1]
-        return bare[0]["text"] if bare else messages
+        for index, message in enumerate(expect(body, "messages", list, [])):
+            content = check_message(message, f"messages[{index}]").get("content")
+            bare = [part for part in content if len(part) == 1] if isinstance(content, list) else []
+            assert all(part["text"] for part in bare)
+        return super()._messages(body)
 
 
 @defect("method-without-allow", "A method that a path does not take is refused without those that it takes.")
