@@ -63,7 +63,8 @@ def decided(requirement: Requirement, verdict: Verdict, actual: str = "two") -> 
 def outcome(verdict: Verdict, actual: str = "two", *, known: bool = False):
     """A run in which everything has this verdict."""
     entries = {
-        each.id: KnownFailure(each.id, "r", date(2999, 1, 1), None, Place("known.yaml", 1, 1)) for each in RELEASE.requirements
+        each.id: KnownFailure(each.id, "r", date(2999, 1, 1), None, Place("known.yaml", 1, 1))
+        for each in RELEASE.requirements
     }
     made = Ledger(Settings("http://127.0.0.1:1"), RELEASE, Baseline("known.yaml", entries) if known else None)
     for requirement in RELEASE.requirements:
