@@ -1,17 +1,31 @@
 """Start the bundled server as a process, call the command `continuity` without a process, and find processes by their command or environment."""
 
 import io
+import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
+from typing import Any
 
 from continuity_conformance.cli.main import main
 
 CONTINUITY = str(Path(sys.executable).with_name("continuity"))
 FAILS = "DERIVE-04"
 """What the defective server fails, and nothing else of DERIVE."""
+STOPPING = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
+"""The signals that end a run."""
+
+
+def started(command: Sequence[str], **how: Any) -> "subprocess.Popen[Any]":
+    """Start a process that a test sends signals to. It ignores none of them, also where our parent does (nohup, a script's `&`)."""
+    return subprocess.Popen(command, preexec_fn=_ignore_nothing, **how)  # noqa: PLW1509 - it takes no lock
+
+
+def _ignore_nothing() -> None:
+    for number in STOPPING:
+        signal.signal(number, signal.SIG_DFL)
 
 
 @contextmanager

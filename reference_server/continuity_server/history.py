@@ -111,7 +111,8 @@ class History:
 
     @staticmethod
     def _results_after(messages: Sequence[Message], index: int) -> Iterator[Message]:
-        for message in messages[index + 1 :]:
+        """Give the tool results right after a message. No slice here: it would copy the rest of the list for every message."""
+        for message in map(messages.__getitem__, range(index + 1, len(messages))):
             if message["role"] != "tool":
                 return
             yield message

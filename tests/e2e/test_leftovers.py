@@ -16,7 +16,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from running import CONTINUITY, processes_with
+from running import CONTINUITY, processes_with, started
 
 from continuity_conformance.suite.release import newest
 from continuity_spec.load.schema import schema
@@ -50,7 +50,7 @@ def checking(
     target: str, folder: Path, environ: dict[str, str], *more: str, part: str = "ECHO-02 or SLUG-02"
 ) -> Iterator[subprocess.Popen[str]]:
     command = [CONTINUITY, "check", target, "-k", part, "--report", "report", *more]
-    with subprocess.Popen(
+    with started(
         command, cwd=folder, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as running:
         try:
@@ -134,7 +134,7 @@ def test_nothing_that_was_started_outlives_signals(
 ):
     asked = ["check", "-k", "DURABLE"] if command == "check" else ["run", "DURABLE-03"]
     environ = surroundings | {"TMPDIR": str(tmp_path)}
-    with subprocess.Popen([CONTINUITY, *asked], env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+    with started([CONTINUITY, *asked], env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
         while not processes_with(f"--db={tmp_path}"):
             assert running.poll() is None, running.communicate()
             time.sleep(0.02)
@@ -152,7 +152,7 @@ def test_nothing_that_was_started_outlives_signals(
 def test_terminated_under_pytest_it_leaves_what_was_decided(stalled, tmp_path, surroundings, results: Results):
     command = [sys.executable, "-m", "pytest", "--target", stalled, "--continuity-report", "report"]
     command += ["ECHO-02", "SLUG-02"]
-    with subprocess.Popen(command, cwd=tmp_path, env=surroundings, stdout=subprocess.PIPE, text=True) as running:
+    with started(command, cwd=tmp_path, env=surroundings, stdout=subprocess.PIPE, text=True) as running:
         wait_for_a_pass(results, running)
         running.terminate()
         said, _ = running.communicate(timeout=30)

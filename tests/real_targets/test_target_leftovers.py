@@ -11,7 +11,7 @@ from pathlib import Path
 
 import aiohttp
 import pytest
-from running import processes_with
+from running import processes_with, started
 from target_runs import TARGETS, peers
 
 from continuity_conformance.core.cache import user_cache
@@ -108,7 +108,7 @@ def test_an_interrupted_run_leaves_nothing(target: str, number: signal.Signals, 
     """Its scratch folders are under TMPDIR, and each of them is the home of a server."""
     environ = {**os.environ, "TMPDIR": str(tmp_path)}
     command = [str(Path(sys.executable).with_name("continuity")), "check", target]
-    with subprocess.Popen(command, env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as kit:
+    with started(command, env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as kit:
         deadline = time.monotonic() + 300
         while not (began := processes_with(f"HOME={tmp_path}")) and time.monotonic() < deadline:
             time.sleep(0.5)

@@ -148,6 +148,31 @@ def test_results_stand_in_the_order_of_their_calls():
     assert [call("1", "2"), result("1"), result("2")] == RULES.paired([call("1", "2"), result("2"), result("1")])
 
 
+class Counted(list):
+    """Messages that count how many of them are read or copied."""
+
+    work = 0
+
+    def __getitem__(self, key):
+        found = super().__getitem__(key)
+        self.work += len(found) if isinstance(key, slice) else 1
+        return found
+
+
+@pytest.mark.parametrize(
+    "turn",
+    [[user("a"), assistant("b")], [call("1"), result("1")], [call("1", "2"), result("2"), result("1")], [result("1")]],
+    ids=["words", "a call and its result", "two calls", "results without calls"],
+)
+def test_ten_times_as_many_messages_are_ten_times_the_work(turn):
+    few, many = Counted(turn * 200), Counted(turn * 2000)
+
+    RULES.paired(few)
+    RULES.paired(many)
+
+    assert many.work <= 11 * few.work
+
+
 def vectors(name):
     return json.loads((files("continuity_spec") / "vectors" / f"{name}.json").read_text())
 

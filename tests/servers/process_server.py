@@ -14,6 +14,7 @@ parser.add_argument("port", type=int)
 parser.add_argument("--first-turn", type=float, default=0.0)
 parser.add_argument("--refuses", action="store_true")
 parser.add_argument("--deaf", action="store_true")
+parser.add_argument("--redirects", default="")
 options = parser.parse_args()
 turns, asked = [], []
 
@@ -32,7 +33,9 @@ class Handler(BaseHTTPRequestHandler):
 
     def _answer(self, body: object, status: int = 200) -> None:
         data = json.dumps(body).encode()
-        self.send_response(status)
+        self.send_response(307 if options.redirects else status)
+        if options.redirects:
+            self.send_header("Location", options.redirects + self.path)
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
         self.wfile.write(data)

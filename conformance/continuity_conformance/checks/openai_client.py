@@ -41,7 +41,8 @@ async def real_client(dialogue: Dialogue) -> AsyncIterator["AsyncOpenAI"]:
         api_key=key if key and profile.key_field.usual else "none",
         default_headers=dict(profile.request_headers("" if profile.key_field.usual else key)),
         max_retries=0,
-        http_client=openai.DefaultAsyncHttpxClient(verify=trust(profile.ca)),
+        # On a redirect to another host httpx removes only Authorization: a key in another field would be given away.
+        http_client=openai.DefaultAsyncHttpxClient(verify=trust(profile.ca), follow_redirects=False),
     )
     try:
         async with client, asyncio.timeout(seconds * _CLIENT_TURNS):

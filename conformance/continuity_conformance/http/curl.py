@@ -1,7 +1,7 @@
 """An exchange as a command that sends its request again.
 
-Whatever a server made up (an id, a path) is data to the shell: everything is quoted. What is secret comes from the environment. Knows the JSON form of
-exchanges (`results.schema.json`) and nothing else. What a body is made of and how a key was changed are data there, too: no line of a report is ever run.
+The results.json may come from a stranger. Everything in it is quoted data: the command runs nothing of it, reads no file, and reads no variable but the
+keys of `_KEY_VARIABLES` and TARGET. This module knows the JSON form of exchanges (`results.schema.json`) and nothing else.
 """
 
 import re
@@ -18,8 +18,15 @@ _CUT: Final = re.compile(r"… \(\d+ more characters\)\Z")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]|\\u[0-9a-f]{4}")
 """Control characters, as they are or as a report shows them."""
 _PAIR: Final = 2
-_NO_NAME: Final = re.compile(r"[^A-Z0-9_]")
+_HTTP: Final = re.compile(r"https?://[^/]")
+_GLOB: Final = re.compile(r"[\[\]{}]")
+"""What curl expands in an address unless it is told not to."""
+_TOKEN: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _FIELD: Final = re.compile(r"[A-Za-z0-9_-]+")
+_KEY_VARIABLES: Final[Mapping[str, str]] = {"alice": "KEY", "bob": "BOB_KEY", "stranger": "STRANGER_KEY"}
+"""The environment variable of each principal's key. A command names no other secret."""
+_KEY_FIELDS: Final = frozenset({"x-api-key", "api-key"})
+"""Fields other than Authorization that usually carry a key, without a scheme before it."""
 _WITH_KEY: Final = "Bearer {key}"
 _KEY_WORD: Final = re.compile(r"\{(key|cut|swapped)\}")
 _KEYS: Final = {
@@ -42,31 +49,32 @@ def one_request(
 
 
 def curl(exchange: Mapping[str, Any], base: str = "") -> str | None:
-    """The command; None where no command line can say it: a body that was cut, control characters in a header.
+    """The command; None where no command line can say it: a body that was cut, control characters, another protocol than HTTP.
 
     `base` is the beginning of an address that is taken from the environment, as TARGET.
     """
     request = exchange["request"]
-    if not _is_whole(request) or _CONTROL.search(request["url"]) or _CONTROL.search(request["method"]):
+    url = request["url"]
+    if not _is_whole(request) or _CONTROL.search(url) or _CONTROL.search(request["method"]) or not _HTTP.match(url):
         return None
     fields = []
     for name, value in pairs(request["headers"]):
-        if _CONTROL.search(name + value):
+        if _CONTROL.search(value) or not _TOKEN.fullmatch(name):
             return None
         fields += [] if name.lower() == "user-agent" else [f"-H {_field(name, value, exchange)}"]
     method = shlex.quote(request["method"])
-    command = ["curl -i -X", method, *fields, *_data(request), _address(request["url"], base)]
+    command = ["curl -i -X", method, *fields, *_data(request), *_address(url, base)]
     return " ".join([*_maker(request.get("made_of")), *command])
 
 
 def _data(request: Mapping[str, Any]) -> list[str]:
-    """The body, byte by byte; curl is kept from announcing a type that was not announced."""
+    """The body, byte by byte: `--data-raw` does not take `@` for a file. Without a Content-Type curl must not add its own."""
     made_of = request.get("made_of")
     if not request["body"] and made_of is None:
         return []
     announced = any(name.lower() == "content-type" for name, _ in pairs(request["headers"]))
-    data = "@-" if made_of is not None else shlex.quote(request["body"])
-    return [*([] if announced else ["-H Content-Type:"]), f"--data-binary {data}"]
+    data = "--data-binary @-" if made_of is not None else f"--data-raw {shlex.quote(request['body'])}"
+    return [*([] if announced else ["-H Content-Type:"]), data]
 
 
 def _maker(made_of: object) -> list[str]:
@@ -78,13 +86,10 @@ def _maker(made_of: object) -> list[str]:
     return ["python3 -c", shlex.quote(f"import sys; sys.stdout.buffer.write({said})"), "|"]
 
 
-def _address(url: str, base: str) -> str:
-    return f'"$TARGET"{shlex.quote(url.removeprefix(base))}' if base and url.startswith(base) else shlex.quote(url)
-
-
-def key_name(principal: str) -> str:
-    """The environment variable that a principal's key is taken from."""
-    return "KEY" if principal == "alice" else f"{_NO_NAME.sub('_', principal.upper())}_KEY"
+def _address(url: str, base: str) -> list[str]:
+    """The address as one argument that is no option, and as one address: curl expands `[1-9]` and `{a,b}`."""
+    quoted = f'"$TARGET"{shlex.quote(url.removeprefix(base))}' if base and url.startswith(base) else shlex.quote(url)
+    return [*(["--globoff"] if _GLOB.search(url) else []), "--", quoted]
 
 
 def pairs(headers: object) -> list[tuple[str, str]]:
@@ -98,13 +103,16 @@ def pairs(headers: object) -> list[tuple[str, str]]:
 def _field(name: str, value: str, exchange: Mapping[str, Any]) -> str:
     if name.lower() == _key_in(exchange).lower():
         return _key_field(exchange)
-    if value == HIDDEN:
-        return f'{shlex.quote(f"{name}: ")}"${_NO_NAME.sub("_", name.upper())}"'
+    variable = _key_variable(exchange)
+    if value == HIDDEN and name.lower() in _KEY_FIELDS and variable is not None:
+        return f'{shlex.quote(f"{name}: ")}"${variable}"'
     return shlex.quote(f"{name}: {value}")
 
 
 def _key_field(exchange: Mapping[str, Any]) -> str:
-    name = key_name(str(exchange.get("principal", "alice")))
+    name = _key_variable(exchange)
+    if name is None:
+        return shlex.quote(f"{_key_in(exchange)}: {HIDDEN}")
     sent = str(exchange["request"].get("key_as", _WITH_KEY))
     if sent == _WITH_KEY:
         return f'"{_key_in(exchange)}: Bearer ${name}"'
@@ -116,6 +124,11 @@ def _key_field(exchange: Mapping[str, Any]) -> str:
         if piece
     ]
     return "".join(shown)
+
+
+def _key_variable(exchange: Mapping[str, Any]) -> str | None:
+    """The environment variable of the principal's key; None for a principal that the kit does not have."""
+    return _KEY_VARIABLES.get(str(exchange.get("principal", "alice")))
 
 
 def _key_in(exchange: Mapping[str, Any]) -> str:

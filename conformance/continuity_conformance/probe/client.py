@@ -55,6 +55,9 @@ class RemoteProbe:
         return [Call.from_json(call) for call in found] if isinstance(found, list) else []
 
     async def _ask(self, method: str, path: str, body: object = None) -> object:
-        async with self._session.request(method, f"{self._url}/{path}", json=body) as response:
+        url = f"{self._url}/{path}"
+        async with self._session.request(method, url, json=body, allow_redirects=False) as response:
+            if response.status >= 300:  # noqa: PLR2004
+                raise aiohttp.ClientError("The probe model redirects.")
             answer: object = await response.json()
             return answer

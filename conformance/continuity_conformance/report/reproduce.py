@@ -33,7 +33,7 @@ def _lines(report: Report) -> Iterator[str]:
     failed = report.with_verdict(Verdict.FAIL)
     yield "#!/bin/sh"
     yield _comment(f"{report.target.name}, {report.started}: {report.verdict.spoken}, {len(failed)} failed.")
-    yield "# The kit takes keys from the environment, as the profile names them; curl takes KEY (alice's), BOB_KEY and so on."
+    yield "# The kit takes keys from the environment, as the profile names them; curl takes KEY (alice's) and BOB_KEY. Replace *** by the value of that header."
     yield f"TARGET=${{TARGET:-{shlex.quote(report.target.url)}}}"
     for row in failed:
         yield ""

@@ -1,6 +1,7 @@
 """SIGTERM and SIGHUP end a run as Ctrl-C does: what was decided is written, and what was started is stopped.
 
-The first of them is heard. Another one of any kind, until the process has ended, must not leave half of what was started running: people press Ctrl-C twice.
+Only the first signal acts; later ones are ignored during the shutdown, because people press Ctrl-C twice. A signal that was ignored from the start (nohup, a
+script's `&`) stays ignored by the run, but not by the processes that it starts: a target must end at SIGTERM.
 """
 
 import signal
@@ -21,7 +22,7 @@ _USUAL: Final = {
     )
     if hasattr(signal, name)
 }
-"""What happens at a signal where nobody has decided otherwise. Windows has no SIGHUP."""
+"""The default handler of each signal. Windows has no SIGHUP."""
 _BY_SIGNAL: Final = 128
 """What shells add to the number of a signal to make an exit code."""
 
@@ -36,20 +37,28 @@ class Stopped(Exit):
 
 @contextmanager
 def stoppable() -> Iterator[None]:
-    """Signals that somebody else handles, or ignores (nohup), stay theirs; so do all outside of the main thread."""
-    ours = [each for each, usual in _USUAL.items() if _in_main_thread() and signal.getsignal(each) is usual]
+    """Stop at a signal, unless it is ignored or has a handler of somebody else. Outside of the main thread nothing changes."""
+    before = {each: signal.getsignal(each) for each in _USUAL} if _in_main_thread() else {}
+    ours = [each for each, handler in before.items() if handler is _USUAL[each]]
+    ignored = [each for each, handler in before.items() if handler is signal.SIG_IGN]
     for each in ours:
         signal.signal(each, _stop)
+    for each in ignored:
+        signal.signal(each, _ignore)
     try:
         yield
     finally:
-        for each in ours:
-            if signal.getsignal(each) is _stop:
-                signal.signal(each, _USUAL[each])
+        for each in (*ours, *ignored):
+            if signal.getsignal(each) in {_stop, _ignore}:
+                signal.signal(each, before[each])
 
 
 def _in_main_thread() -> bool:
     return threading.current_thread() is threading.main_thread()
+
+
+def _ignore(_: int, __: FrameType | None) -> None:
+    """Do nothing, like SIG_IGN. Unlike SIG_IGN, a handler is not inherited by the processes that are started."""
 
 
 def _stop(number: int, _: FrameType | None) -> NoReturn:

@@ -12,7 +12,7 @@ from typing import Final
 
 import aiohttp
 
-from continuity_conformance.core.errors import NotStartedError
+from continuity_conformance.core.errors import NotStartedError, UsageError
 from continuity_conformance.target.port import Port
 from continuity_conformance.target.profile import Profile
 
@@ -58,6 +58,17 @@ class StartedProcess:
 
     def file(self, template: str) -> Path:
         return Path(self._filled(template))
+
+    def own_file(self, template: str, setting: str) -> Path:
+        """A file that the kit may replace. Raises UsageError for one outside the target's folder; links are followed."""
+        file = self.file(template)
+        if Path(self._folder.name).resolve() not in file.resolve().parents:
+            raise UsageError(
+                "this file is not in the folder that the kit made for the target, so the kit does not replace it.",
+                where=f"{setting}: {template}",
+                do="Name a file that the target keeps in {folder}, such as {folder}/responses.db.",
+            )
+        return file
 
     def twin(self) -> "StartedProcess":
         """Another process on the same folder."""
@@ -213,18 +224,19 @@ def _nothing_of_the_user(folder: str) -> dict[str, str]:
 
 
 async def _turn_fails(session: aiohttp.ClientSession, url: str, turn: object) -> str:
-    """Why a turn was not answered; nothing where it was."""
+    """Why a turn did not succeed; empty where it did. A redirect is not followed: the request carries a key."""
     try:
-        async with session.post(url, json=turn) as response:
+        async with session.post(url, json=turn, allow_redirects=False) as response:
             text = await response.text()
-            return "" if response.ok else f"{response.status} {text[:_SHOWN]}"
+            return "" if response.status < 300 else f"{response.status} {text[:_SHOWN]}"  # noqa: PLR2004
     except (aiohttp.ClientError, OSError) as trouble:
         return str(trouble) or type(trouble).__name__
 
 
 async def _answers(session: aiohttp.ClientSession, url: str) -> bool:
+    """Whether the target is up. A redirect is an answer too, and is not followed: the request carries the profile's headers."""
     try:
-        async with session.get(url) as response:
+        async with session.get(url, allow_redirects=False) as response:
             return response.status < 500  # noqa: PLR2004
     except (aiohttp.ClientError, OSError):
         return False

@@ -58,18 +58,22 @@ class Server:
         await started.kill()
 
     def _touches(self) -> list[tuple[str, int, int]]:
-        """Which files the database consists of, their sizes, and when each was written to."""
-        files = [(path.name, path.stat()) for path in self._database_files() if path.exists()]
-        return [(name, now.st_size, now.st_mtime_ns) for name, now in files]
+        """The files of the database, with their sizes and the times of their last changes."""
+        files = []
+        for path in self._database_files():
+            with suppress(FileNotFoundError):  # the target deletes its journal at any moment
+                now = path.stat()
+                files.append((path.name, now.st_size, now.st_mtime_ns))
+        return files
 
     def _database_files(self) -> list[Path]:
         return [self.database.with_name(self.database.name + suffix) for suffix in _SQLITE_FILES]
 
     @property
     def database(self) -> Path:
-        """The file that old databases are put in place of."""
+        """The file that old databases replace. Raises UsageError unless it is in the target's folder."""
         assert self.started is not None, "only a target that the kit started has a database that it may replace"
-        return self.started.file(self.profile.legacy)
+        return self.started.own_file(self.profile.legacy, "legacy")
 
     async def _stopped(self) -> StartedProcess:
         assert self.started is not None, "only a target that the kit started can be stopped"
@@ -78,6 +82,7 @@ class Server:
         return self.started
 
     def _replaced(self, started: StartedProcess, write: Callable[[Path], None]) -> StartedProcess:
+        """Put an old database in place. The kit made the folder for this run, so no file of the user is in it."""
         for path in self._database_files():
             path.unlink(missing_ok=True)
         write(self.database)

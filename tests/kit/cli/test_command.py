@@ -11,7 +11,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from running import CONTINUITY
+from running import CONTINUITY, started
 from running import called as continuity
 
 from continuity_conformance.suite.release import newest
@@ -215,7 +215,7 @@ def test_a_reader_that_goes_away_is_no_error():
 
 
 def test_ctrl_c_ends_with_130():
-    with subprocess.Popen([CONTINUITY, "model"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+    with started([CONTINUITY, "model"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
         assert running.stdout is not None
         running.stdout.readline()
         running.send_signal(signal.SIGINT)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from running import CONTINUITY, serving
+from running import CONTINUITY, serving, started
 from thread_servers import KEYS
 
 SERVERS = Path(__file__).parents[2] / "servers"
@@ -69,7 +69,7 @@ def behind(keyed: str, certificates: Path) -> Iterator[Behind]:
         "X-Api-Key",
         *tls,
     ]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as gateway:
+    with started(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as gateway:
         assert gateway.stdout is not None
         try:
             yield Behind(gateway.stdout.readline().removeprefix("listening on ").strip(), certificates / "ca.pem")

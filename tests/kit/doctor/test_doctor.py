@@ -10,7 +10,7 @@ import urllib.request
 from dataclasses import replace
 
 import pytest
-from running import CONTINUITY
+from running import CONTINUITY, started
 from thread_servers import KEYS, Elsewhere, Failing, Moved, Page, Shy, Stuck, greeting_port, http_server, silent_port
 
 from continuity_conformance.cli.main import main
@@ -245,7 +245,7 @@ def test_sessions_that_are_elsewhere_are_found_and_deleted():
 
 
 def test_a_model_alone_keeps_nothing():
-    with subprocess.Popen([CONTINUITY, "model"], stdout=subprocess.PIPE, text=True) as model:
+    with started([CONTINUITY, "model"], stdout=subprocess.PIPE, text=True) as model:
         url = re.search(r"http://[0-9.:]+", model.stdout.readline())[0]
         blind = looked_at(url).findings
         seeing = looked_at(url, Profile("it", probe=url)).findings

@@ -199,7 +199,7 @@ class TestCommands:
     def test_a_key_is_taken_from_the_environment(self):
         request = Request("GET", "http://h/p", (("Authorization", "Bearer key-of-alice"),))
 
-        assert command(request) == 'curl -i -X GET -H "Authorization: Bearer $KEY" http://h/p'
+        assert command(request) == 'curl -i -X GET -H "Authorization: Bearer $KEY" -- http://h/p'
 
     @pytest.mark.parametrize(
         "said", ["Bearer {key}x", "Bearer x{key}", "Bearer {cut}", "Bearer {swapped}", "{key},{key}"]
@@ -225,9 +225,9 @@ class TestCommands:
     )
     def test_the_bytes_of_a_body_come_out_of_a_shell_as_they_were(self, content, tmp_path):
         words, piped = sent_by(command(Request("POST", "http://h/p", body=content)), tmp_path)
-        data = words[words.index(b"--data-binary") + 1]
+        raw = words[words.index(b"--data-raw") + 1] if b"--data-raw" in words else None
 
-        assert (piped if data == b"@-" else data) == content
+        assert (piped if raw is None else raw) == content
         assert b"Content-Type:" in words
 
     def test_a_body_that_is_too_long_is_made_by_a_program(self, tmp_path):

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import jsonschema
 import pytest
-from running import serving
+from running import serving, started
 
 from continuity_conformance.suite.release import newest
 from continuity_spec.load.schema import schema
@@ -129,7 +129,7 @@ def test_ctrl_c_keeps_what_was_decided(surroundings: dict[str, str], folder: Pat
     with holding_proxy(url) as (address, held):
         command = [sys.executable, "-m", "pytest", "--target", address, "--continuity-report", "report", "-v"]
         command += ["HISTORY-12", "HISTORY-13"]
-        with subprocess.Popen(command, cwd=folder, env=surroundings, stdout=subprocess.PIPE, text=True) as running:
+        with started(command, cwd=folder, env=surroundings, stdout=subprocess.PIPE, text=True) as running:
             assert running.stdout is not None
             while "HISTORY-12" not in running.stdout.readline():
                 pass

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from recorded import PART, checked, continuity, load, save
+from running import started
 
 Make = Callable[[Path], None]
 Once = Callable[[str, Make], Path]
@@ -54,7 +55,7 @@ def nasty(once: Once) -> Path:
 
 def _check_the_nasty_one(folder: Path) -> None:
     command = [sys.executable, str(Path(__file__).parents[2] / "servers" / "nasty_server.py")]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
+    with started(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
         assert server.stdout is not None
         url = server.stdout.readline().removeprefix("listening on ").strip()
         try:

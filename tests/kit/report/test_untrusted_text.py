@@ -132,8 +132,24 @@ def test_a_hostile_id_is_data_to_the_shell(failing: Path, tmp_path: Path):
     assert f"X-Hermes-Session-Id: {evil}" in words
     assert "Authorization: Bearer k" in words
     assert "http://127.0.0.1:9/v1/chat/completions" in words
-    assert "X-Tenant: t" in words
+    assert "X-Tenant: ***" in words
     assert not (tmp_path / "pwned").exists()
+
+
+def test_results_of_a_stranger_name_no_file_and_no_variable(failing: Path, tmp_path: Path):
+    data = load(failing)
+    failed = next(each for each in data["requirements"] if each["id"] == "HISTORY-02")
+    exchange = failed["evidence"][0]["exchanges"][0]
+    exchange["principal"] = "aws-secret"
+    exchange["request"] |= {"headers": [["Authorization", "***"], ["Secret", "***"]], "body": "@/etc/hostname"}
+    failed["evidence"] = [failed["evidence"][0] | {"exchanges": [exchange], "expectation": "session"}]
+    continuity("report", str(save(tmp_path, data | {"requirements": [failed]})), cwd=tmp_path)
+
+    for name in ("reproduce.sh", "report.html"):
+        text = (tmp_path / name).read_text(encoding="utf-8")
+        assert "curl -i -X POST" in text
+        assert "--data-raw @/etc/hostname" in text
+        assert set(re.findall(r"\$\{?([A-Z_]+)", text)) <= {"TARGET"}
 
 
 def test_huge_headers_and_bodies_are_cut(nasty: Path):

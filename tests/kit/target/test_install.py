@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pip
 import pytest
+from running import started
 
 from continuity_conformance.core.errors import KitError, UsageError
 from continuity_conformance.target.build import Build
@@ -152,7 +153,7 @@ def test_an_installer_that_is_interrupted_leaves_nothing_that_is_used(tmp_path: 
         f"python_environment('tiny', ['x'], lambda line: print(line, flush=True), python={str(slow_python)!r})\n"
     )
     command = [sys.executable, "-c", script]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as kit:
+    with started(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as kit:
         assert kit.stdout is not None
         kit.stdout.readline()
         said = kit.stdout.readline()
