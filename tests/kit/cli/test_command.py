@@ -11,8 +11,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from running import CONTINUITY, started
-from running import called as continuity
+from processes import CONTINUITY, started
+from processes import called as continuity
 
 from continuity_conformance.suite.release import newest
 from continuity_spec import load_spec

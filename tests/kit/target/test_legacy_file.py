@@ -14,7 +14,7 @@ from continuity_conformance.target.profile import Process, Profile, load_profile
 from continuity_conformance.target.server import Server, start_server
 from continuity_spec import SpecError
 
-SERVER = (sys.executable, str(Path(__file__).with_name("small_server.py")), "{port}")
+SERVER = (sys.executable, str(Path(__file__).parents[2] / "servers" / "process_server.py"), "{port}")
 USERS = b"the user's own data"
 
 

@@ -23,7 +23,7 @@ from continuity_conformance.target.profile import Process, Profile
 from continuity_conformance.target.server import start_server
 
 KEY_FIELDS = {"bearer": "Authorization: Bearer {key}", "own field": "X-Api-Key: {key}"}
-SMALL_SERVER = Path(__file__).with_name("small_server.py")
+SMALL_SERVER = Path(__file__).parents[2] / "servers" / "process_server.py"
 
 
 @contextmanager
