@@ -1,7 +1,7 @@
-"""What a plugin is made of. A package of your own needs nothing else of the kit.
+"""The public API for plugins. A plugin imports nothing else of the kit.
 
-A target: a class under the entry-point group `continuity.targets` with `versions` and `profile(version, say)`. A pack: a subclass of `Pack` under
-`continuity.packs`, whose checks are registered by `@check` (docs/how-to/plugin.md).
+A target is a class in the entry-point group `continuity.targets`, with `versions` and `profile(version, say)`. A pack is a subclass of `Pack`
+in the group `continuity.packs`; `@check` registers its checks (docs/how-to/plugin.md).
 """
 
 from continuity_conformance.checks.registry import check, disturbing

@@ -1,1 +1,1 @@
-"""Bundled plugins. They use the public hooks only, as anybody's do."""
+"""The bundled plugins. Like any plugin, they use only the public API of the kit."""

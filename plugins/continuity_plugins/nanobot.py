@@ -1,7 +1,7 @@
-"""nanobot: a personal assistant whose API takes the session from the body field `session_id`, and never tells it.
+"""nanobot: a personal assistant. Its API reads the session from the body field `session_id` and never reports it.
 
-It is for one person (one key), keeps each session in a file, serialises the turns of a session, and takes one user message a request: no history and no
-system prompt. Every version of its own environment comes from PyPI (`nanobot-ai[api]`).
+It is for one person (one key), keeps each session in a file, serialises the turns of a session, and accepts one user message per request: no
+history and no system prompt. Each version is installed from PyPI (`nanobot-ai[api]`) in its own environment.
 """
 
 import json
@@ -11,7 +11,7 @@ from continuity_conformance.plugin import Build, Filling, Limits, Process, Profi
 
 _KEY: Final = "key-of-alice-for-tests-only"
 _FILLING: Final = Filling(3, 40_000)
-"""Without tiktoken's table, which it would download, it takes a byte for a token. Of the context below, the output takes 8,192 and prompt and tools about 25,000."""
+"""It cannot download tiktoken's table here, so it counts each byte as a token. Of the context below, the output takes 8,192 tokens, prompt and tools about 25,000."""
 _CONFIG: Final = {
     "agents": {
         "defaults": {
@@ -32,7 +32,7 @@ _CONFIG: Final = {
 
 
 class NanobotTarget:
-    """nanobot-ai, which has sessions in the body and tells none."""
+    """nanobot-ai: the request body names the session, and answers do not report it."""
 
     versions = ("0.3.5",)
     any_version = any_wheel = True

@@ -1,7 +1,8 @@
-"""OGX (once Llama Stack): the OpenAI Responses API with stored responses and conversations.
+"""OGX (formerly Llama Stack): the OpenAI Responses API with stored responses and conversations.
 
-A conversation is made by POST /v1/conversations and named by its id afterwards (`slugs: made`); an answer tells its own id and no session. Its chat completions keep nothing. Needs
-Python 3.12 or newer, which is looked for beside the kit's own. Its log is JSON: coloured, the trace of one error takes seconds in which no request is answered.
+POST /v1/conversations creates a conversation, and later requests name it by its id (`slugs: made`). An answer has its own id, but no session. Chat completions
+are not stored. OGX needs Python 3.12 or newer; if the kit's own Python is older, the plugin looks for another one. Its log is JSON, because the coloured log
+takes seconds to format the traceback of an error, and no request is answered in that time.
 """
 
 import asyncio
@@ -27,13 +28,13 @@ from continuity_conformance.plugin import (
 )
 
 _KEY: Final = "key-of-alice-for-tests-only"
-"""One: OGX lets whoever has a local key read everything, and says that they are for deployments with a single one. It is for several people all the same (not
-`single_user`): they come in by providers that ask others who they are, which nobody has set up here."""
+"""One key only: every local API key of OGX can read everything, and OGX says that they are meant for deployments with a single key. The target is still not
+`single_user`: it supports several users through other identity providers, which are not set up here."""
 _WAIT: Final = 10.0
-_BESIDE: Final = ("sqlite-vec", "faiss-cpu", "sqlalchemy", "aiosqlite", "chardet", "pypdf")
-"""What its providers import and its package does not name."""
+_MISSING_PACKAGES: Final = ("sqlite-vec", "faiss-cpu", "sqlalchemy", "aiosqlite", "chardet", "pypdf")
+"""The packages that its providers import but its own package does not depend on."""
 _TOKENS: Final = ("--no-deps", "litellm==1.106.7")
-"""OGX does not start without the table of tokens that tiktoken would download; this package has it."""
+"""OGX does not start without the token table that tiktoken downloads. This package contains the table."""
 _PYTHONS: Final = ("python3.12", "python3.13", "python3.14")
 _CONFIG: Final = """\
 version: 2
@@ -90,14 +91,16 @@ server:
 
 
 class OgxTarget:
-    """OGX (once Llama Stack), /v1/responses and conversations."""
+    """OGX (formerly Llama Stack): /v1/responses and conversations."""
 
     versions = ("1.5.0",)
     any_version = any_wheel = True
 
     def profile(self, version: str, say: Say) -> Profile:
         build, python = Build(version), _python()
-        home = python_environment(f"ogx-{build.version}", [build.requirement("ogx"), *_BESIDE], say, python=python)
+        home = python_environment(
+            f"ogx-{build.version}", [build.requirement("ogx"), *_MISSING_PACKAGES], say, python=python
+        )
         tokens = next(python_environment("tokens-of-litellm", _TOKENS, say, python=python).rglob("tokenizers"))
         return Profile(
             name=f"ogx {build.title}",
@@ -121,7 +124,7 @@ class OgxTarget:
 
 
 async def evict(context: ControlContext, params: Mapping[str, object]) -> None:
-    """The row of a response, which OGX reads anew in every turn. What it keeps of a conversation stands in other tables."""
+    """Delete the row of a response, which OGX reads again in every turn. Conversations are in other tables."""
     await asyncio.to_thread(_delete, context.file("data/sql_store.db"), params["response_id"])
 
 
@@ -131,13 +134,13 @@ def _delete(file: Path, response: object) -> None:
 
 
 def _python() -> str:
-    """A Python that OGX runs on: the kit's own, one on PATH, or one of pyenv's."""
+    """A Python that is new enough for OGX: the kit's own, one on PATH, or one of pyenv."""
     if sys.version_info >= (3, 12):
         return sys.executable
     root = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
-    kept = sorted(root.glob("versions/*/bin/python3.1[2-9]"))
-    candidates = [*(found for name in _PYTHONS if (found := shutil.which(name))), *map(str, kept)]
+    from_pyenv = sorted(root.glob("versions/*/bin/python3.1[2-9]"))
+    candidates = [*(path for name in _PYTHONS if (path := shutil.which(name))), *map(str, from_pyenv)]
     for candidate in candidates:
-        if subprocess.run([candidate, "--version"], capture_output=True, check=False).returncode == 0:  # noqa: S603 - Python itself
+        if subprocess.run([candidate, "--version"], capture_output=True, check=False).returncode == 0:  # noqa: S603 - runs Python
             return candidate
     raise UsageError("OGX needs Python 3.12 or newer.", do="Put python3.12 on PATH, or run the kit with it.")

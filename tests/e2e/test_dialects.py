@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from continuity_conformance.core.verdicts import Result, Verdict
-from continuity_conformance.fuzz.sequence.machine import Reach, draw
+from continuity_conformance.fuzz.sequence.generator import SequenceScope, generate
 from continuity_conformance.probe.server import Probe
 from continuity_conformance.run.session import Run
 from continuity_conformance.target.profile import DEFAULT_OPTIONS, Profile
@@ -125,7 +125,9 @@ def test_what_chooses_its_slugs_does_not_apply_where_they_are_made():
 def test_no_slug_is_drawn_for_a_target_that_takes_none():
     abilities = frozenset({"responses", "streaming"})
     steps = [
-        str(step) for seed in range(20) for step in draw(Reach(DEFAULT_OPTIONS, abilities, slugs=False), seed, 1).steps
+        str(step)
+        for seed in range(20)
+        for step in generate(SequenceScope(DEFAULT_OPTIONS, abilities, slugs=False), seed, 1).steps
     ]
 
     assert steps

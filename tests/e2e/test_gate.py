@@ -33,7 +33,7 @@ def test_a_failure_closes_the_gate(continuity, defective):
     done = continuity("check", defective, "--area", "DERIVE", "--accept-untested")
 
     assert done.returncode == 1
-    assert "1 failure that nobody accepted" in done.stdout
+    assert "1 failure not accepted by a baseline" in done.stdout
 
 
 def test_a_known_failure_does_not_fail_and_is_still_told(continuity, defective, tmp_path, results):
@@ -89,7 +89,7 @@ def test_an_entry_that_passes_again_is_stale_and_fails(continuity, url, tmp_path
     done = continuity("check", url, "--area", "DERIVE", "--baseline", known(tmp_path), "--accept-untested")
 
     assert done.returncode == 1
-    assert f"known.yaml:1: stale: {FAILS} passes again; take the entry out" in done.stdout
+    assert f"known.yaml:1: stale: {FAILS} passes again; remove the entry" in done.stdout
     assert "gate:    FAILED (exit code 1)" in done.stdout
 
 

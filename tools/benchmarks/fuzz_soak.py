@@ -17,12 +17,12 @@ from typing import Final
 from urllib.parse import quote
 
 from continuity_conformance.core.budget import Budget
-from continuity_conformance.fuzz.generated.campaign import play
-from continuity_conformance.fuzz.names import Namespace
-from continuity_conformance.fuzz.sync_client import Wire, in_thread
+from continuity_conformance.fuzz.generated.campaign import run_campaign
+from continuity_conformance.fuzz.names import RunNames
+from continuity_conformance.fuzz.sync_client import SyncClient, run_in_thread
 from continuity_conformance.http.messages import Answer, Request, dig
 from continuity_conformance.results.redaction import redactor_of
-from continuity_conformance.run.scheduler import Runner
+from continuity_conformance.run.scheduler import Scheduler
 from continuity_conformance.scenario.context import Context
 from continuity_plugins.reference import reference_profile
 
@@ -72,40 +72,40 @@ def memory_of(pid: int) -> float:
 async def soaked(requests: int, seed: int) -> tuple[Soak, int, int]:
     """Play campaigns, each with a new seed, until so many requests were sent; then ask as somebody else."""
     profile = reference_profile()
-    runner = Runner(profile, "", "reference", redactor_of(profile))
-    await runner.open()
+    scheduler = Scheduler(profile, "", "reference", redactor_of(profile))
+    await scheduler.open()
     soak = Soak()
     try:
-        process = runner.context.server.started
+        process = scheduler.context.server.started
         assert process is not None
         before = process.pid
         while soak.sent < requests:
-            await _one(runner.context, soak, before, Budget(_EXAMPLES, seed))
+            await _one(scheduler.context, soak, before, Budget(_EXAMPLES, seed))
             seed += 1
             sys.stderr.write(f"{soak.sent} requests, {memory_of(before):.1f} MiB\n")
-        await in_thread(runner.context, lambda wire: _ask_as_bob(wire, soak))
+        await run_in_thread(scheduler.context, lambda client: _ask_as_bob(client, soak))
         return soak, before, process.pid
     finally:
-        await runner.close()
+        await scheduler.close()
 
 
 async def _one(context: Context, soak: Soak, pid: int, budget: Budget) -> None:
-    def recorded(wire: Wire) -> None:
-        wire.heard = lambda request, answer: soak.hear(request, answer, wire.target.header, pid)
-        play(wire, Namespace.of(context, budget.seed), budget)
+    def recorded(client: SyncClient) -> None:
+        client.on_answer = lambda request, answer: soak.hear(request, answer, client.target.header, pid)
+        run_campaign(client, RunNames.of(context, budget.seed), budget)
 
-    await in_thread(context, recorded)
+    await run_in_thread(context, recorded)
 
 
-def _ask_as_bob(wire: Wire, soak: Soak) -> None:
+def _ask_as_bob(client: SyncClient, soak: Soak) -> None:
     """ISOLATE-06: what is somebody else's is as unknown as what never was."""
     paths = [f"/v1/sessions/{quote(name, safe='')}" for name in [*soak.sessions][-_ASKED_FOREIGN:]]
     paths += [f"/v1/responses/{quote(name, safe='')}" for name in [*soak.responses][-_ASKED_FOREIGN:]]
     for path in paths:
-        answer = wire.send(wire.request("GET", path, principal="bob"))
+        answer = client.send(client.request("GET", path, principal="bob"))
         if answer.status == _OK:
             soak.leaks.append(path)
-    listed = wire.send(wire.request("GET", "/v1/sessions?limit=100", principal="bob"))
+    listed = client.send(client.request("GET", "/v1/sessions?limit=100", principal="bob"))
     soak.leaks += [f"listed: {dig(one, 'id')}" for one in dig(listed.body, "data") or []]  # type: ignore[attr-defined]
 
 

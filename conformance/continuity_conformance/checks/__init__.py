@@ -1,7 +1,7 @@
-"""Python checks, for what the scenario vocabulary cannot say: one module an area.
+"""Python checks for what the scenario vocabulary cannot express: one module for each area.
 
-Importing the package registers all of them. A check is a short async function without `if` and `try`; an entry names it, as in
-`check: header_spelling`.
+Importing the package registers all of them. A check is a short async function without `if` and `try`. A requirement
+names it, as in `check: header_spelling`.
 """
 
 from continuity_conformance.checks import (

@@ -8,29 +8,28 @@ from continuity_conformance.scenario.dialogue import Dialogue
 
 @check
 async def header_spelling(dialogue: Dialogue) -> None:
-    """ECHO-04: the field name in any case, blanks around the value, and an empty value that equals no header."""
+    """ECHO-04: the header name in any case, blanks around the value, and an empty value that counts as no header."""
     header = _header(dialogue)
-    names = dialogue.variables
-    session = names.text("$id", "session")
+    session = dialogue.variables.text("$id", "session")
     await dialogue.do("chat", {"session": "$id"}, session="$id", say="red")
-    said = ["red"]
+    labels = ["red"]
     spellings = [(header.lower(), session), (header.upper(), session), (header.swapcase(), session)]
     blanks = [(header, f"   {session}"), (header, f"{session}  \t "), (header, f"\t {session} ")]
     for number, (name, value) in enumerate([*spellings, *blanks]):
-        said.append(f"blue {number}")
-        await dialogue.do("chat", {"session": "$id", "sees": list(said)}, say=said[-1], headers={name: value})
+        labels.append(f"blue {number}")
+        await dialogue.do("chat", {"session": "$id", "sees": list(labels)}, say=labels[-1], headers={name: value})
     await dialogue.do("chat", {"session": "$derived", "sees": ["white"]}, say="white")
     for number, empty in enumerate(["", "  "]):
-        derived = {"session": "$derived", "sees": ["white"]}
-        minted = {"session": f"$minted-{number}", "sees": ["white"]}
-        expected = {"by derivation": {"content-v1": derived, "content-v2": derived, "none": minted}}
+        same_id = {"session": "$derived", "sees": ["white"]}
+        new_id = {"session": f"$minted-{number}", "sees": ["white"]}
+        expected = {"by derivation": {"content-v1": same_id, "content-v2": same_id, "none": new_id}}
         await dialogue.do("chat", expected, say="white", headers={header: empty})
 
 
 @check
 async def openai_client(dialogue: Dialogue) -> None:
-    """ECHO-09: an unmodified OpenAI client reads chat completions, plain and streamed, and goes on in their session."""
-    headers, body = _session_in(dialogue, dialogue.variables.text("$id", "session"))
+    """ECHO-09: an unmodified OpenAI client reads chat completions, plain and streamed, and continues their session."""
+    headers, body = _session_fields(dialogue, dialogue.variables.text("$id", "session"))
     async with real_client(dialogue) as client:
         model = dialogue.context.target.profile.model
         completion = await client.chat.completions.create(
@@ -50,33 +49,35 @@ async def openai_client(dialogue: Dialogue) -> None:
 
 @check
 async def openai_client_responses(dialogue: Dialogue) -> None:
-    """ECHO-13: an unmodified OpenAI client reads response objects, stored ones and the events of a stream."""
+    """ECHO-13: an unmodified OpenAI client reads response objects, stored responses and the events of a stream."""
     async with real_client(dialogue) as client:
         model = dialogue.context.target.profile.model
         first = await client.responses.create(model=model, input=user_text(dialogue, "red"))
-        again = await client.responses.retrieve(first.id)
+        stored = await client.responses.retrieve(first.id)
         stream = await client.responses.create(
             model=model, input=user_text(dialogue, "blue"), previous_response_id=first.id, stream=True
         )
         events = [event async for event in stream]
         texts = [event.delta for event in events if event.type == "response.output_text.delta"]
-        ends = [event.response for event in events if event.type == "response.completed"]
+        completed = [event.response for event in events if event.type == "response.completed"]
         must_equal("the kind of object", first.object, "response")
         must_equal("whether there is text", bool(first.output_text), True)
-        must_equal("the text of the stored response", again.output_text, first.output_text)
-        must_equal("the texts of response.completed", [end.output_text for end in ends], ["".join(texts)])
-        dialogue.variables.capture("$last", "response", "alice", ends[0].id)
+        must_equal("the text of the stored response", stored.output_text, first.output_text)
+        must_equal(
+            "the texts of response.completed", [response.output_text for response in completed], ["".join(texts)]
+        )
+        dialogue.variables.capture("$last", "response", "alice", completed[0].id)
     await dialogue.do("respond", {"sees": ["red", "blue", "green"]}, previous_response_id="$last", say="green")
 
 
 def _header(dialogue: Dialogue) -> str:
-    """The continuity header, of a target that has one."""
+    """Return the continuity header of a target that has one."""
     if dialogue.context.target.profile.body:
         raise Inapplicable("the target takes the session from the body")
     return dialogue.context.target.header
 
 
-def _session_in(dialogue: Dialogue, session: str) -> tuple[dict[str, str], dict[str, str]]:
-    """Headers and body fields that name a session to this target."""
+def _session_fields(dialogue: Dialogue, session: str) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the headers and body fields that name a session to this target."""
     body = dialogue.context.target.profile.body
     return ({}, {body: session}) if body else ({dialogue.context.target.header: session}, {})

@@ -1,4 +1,4 @@
-"""Python checks of ERROR: bodies that no JSON can say, and a server without keys."""
+"""Checks of ERROR: bodies that YAML steps cannot express, and a server without keys."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -13,7 +13,7 @@ _NOBODY: Final[Mapping[str, str]] = {"as": "nobody"}
 
 @check
 async def bad_json(dialogue: Dialogue) -> None:
-    """ERROR-06: a body that is no JSON, or has lone surrogates in it."""
+    """ERROR-06: a body that is not JSON, or has lone surrogates in it, is refused."""
     path = "/v1/chat/completions"
     await dialogue.do("chat", {"session": "$id", "sees": ["red"]}, session="$id", say="red")
     refused = _error(400, "invalid_request_error", "invalid_json")
@@ -24,7 +24,7 @@ async def bad_json(dialogue: Dialogue) -> None:
 
 @check
 async def body_too_large(dialogue: Dialogue) -> None:
-    """ERROR-10: a body of one byte more than the profile says that the target takes."""
+    """ERROR-10: a body that is one byte over the limit in the profile is refused."""
     largest = dialogue.interventions.largest_body()
     body = b'{"messages": "' + b" " * (largest - 15) + b'"}'
     await dialogue.do("chat", {"session": "$id", "sees": ["red"]}, session="$id", say="red")
@@ -36,7 +36,7 @@ async def body_too_large(dialogue: Dialogue) -> None:
 @costly
 @check
 async def forbidden_without_keys(dialogue: Dialogue) -> None:
-    """ERROR-14: a server without keys says that a key is needed to continue a session."""
+    """ERROR-14: a server without keys answers that a key is needed to continue a session."""
     async with without_a_key(dialogue):
         await dialogue.do("chat", {"session": "$told", "sees": ["red"]}, **_NOBODY, say="red")
         refused = _error(403, "permission_error", "session_requires_key")

@@ -1,4 +1,4 @@
-"""Python checks of ISOLATE: every operation of the OpenAPI document, a server without keys, files, and a thousand ids."""
+"""Checks of ISOLATE: keys on every operation, a server without keys, ids that are paths, and a thousand new ids."""
 
 import asyncio
 import itertools
@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from continuity_conformance.checks.operations import Operation, locked, optional_paths
+from continuity_conformance.checks.operations import Operation, optional_paths, protected_operations
 from continuity_conformance.checks.random_bits import random_bits
 from continuity_conformance.checks.registry import check, costly
 from continuity_conformance.checks.server_without_keys import without_a_key
@@ -22,29 +22,28 @@ from continuity_conformance.scenario.request_builder import WRONG_KEY, turn_requ
 
 _REFUSED: Final[Mapping[str, object]] = {"status": 401, "headers": {"$HEADER": "absent"}, "hides": ["secret"]}
 _FORBIDDEN: Final[Mapping[str, object]] = {"status": 403, "headers": {"$HEADER": "absent"}}
-_KEYLESS: Final = (("GET", "/health"), ("OPTIONS", "/v1/chat/completions"))
-_NOT_THERE: Final = frozenset({0, 401, 404})
+_PUBLIC: Final = (("GET", "/health"), ("OPTIONS", "/v1/chat/completions"))
+_MISSING: Final = frozenset({0, 401, 404})
 _ANSWERED: Final[Mapping[str, object]] = {"status": ["2xx", "4xx"]}
 _IDS: Final = 1000
 _BITS: Final = 120.0
-_ESTIMATED: Final = 0.5
-"""So far the estimate from a thousand ids may lie below 120 bits: twenty times its standard deviation. Fewer ids tell less."""
-_NAMELESS: Final = (
-    "an id that was just minted names nothing that can be read or gone on with, so that nothing is guarded by it"
-)
+_TOLERANCE: Final = 0.5
+"""How far the estimate from a thousand ids may be below 120 bits: twenty times its standard deviation. With fewer ids the
+tolerance grows."""
+_USELESS_IDS: Final = "a new id can be neither read nor continued, so it protects nothing"
 _MINTING: Final = "many turns, each with ids of its own"
 
 
 @check
 async def every_operation_wants_a_key(dialogue: Dialogue) -> None:
-    """ISOLATE-01: 401 on every operation, whatever the body is and whether or not the id is known; and nothing was done."""
+    """ISOLATE-01: every operation answers 401, for any body and for known and unknown ids, and changes nothing."""
     profile = dialogue.context.target.profile
     credentials = _wrong_credentials(profile.key_field, _key(dialogue))
-    await _belongings(dialogue)
+    await _store_secret(dialogue)
     operations = await _operations(dialogue)
     for number, operation in enumerate(operations):
-        for who, wrong in enumerate(credentials):
-            expected = {**_refused(wrong), "like": f"$refusal-{number}-{who}"}
+        for index, wrong in enumerate(credentials):
+            expected = {**_refused(wrong), "like": f"$refusal-{number}-{index}"}
             for request in operation.requests(wrong, profile.token):
                 await dialogue.do("request", expected, **request)
     for request in itertools.chain.from_iterable(operation.without_token() for operation in operations):
@@ -53,71 +52,72 @@ async def every_operation_wants_a_key(dialogue: Dialogue) -> None:
         turn = {"as": principal, "session": "$hers", "say": f"{principal} {stream}", "stream": stream}
         await dialogue.do("chat", _REFUSED, **turn)
     await dialogue.do("chat", {"session": "$hers", "sees": ["secret", "mine"]}, session="$hers", say="mine")
-    await _still_there(dialogue)
-    await _others_want_none(dialogue)
+    await _response_still_stored(dialogue)
+    await _public_paths_need_no_key(dialogue)
 
 
-async def _others_want_none(dialogue: Dialogue) -> None:
-    """/health and OPTIONS, where they are there, answer whoever has no key as they answer anybody."""
-    for method, path in _KEYLESS:
+async def _public_paths_need_no_key(dialogue: Dialogue) -> None:
+    """/health and OPTIONS, if the target has them, give the same status with and without a key."""
+    for method, path in _PUBLIC:
         status = (await dialogue.do("request", {"status": "any"}, method=method, path=path)).answer.status
-        if status not in _NOT_THERE:
+        if status not in _MISSING:
             expected = {"status": status, "hides": ["secret"]}
             await dialogue.do("request", expected, method=method, path=path, **{"as": "nobody"})
 
 
-async def _belongings(dialogue: Dialogue) -> None:
-    """A session with a secret in it, and a response where the target has responses."""
+async def _store_secret(dialogue: Dialogue) -> None:
+    """Create a session with a secret in it, and a response if the target has responses."""
     await dialogue.do("chat", {"session": "$hers", "sees": ["secret"]}, session="$hers", say="secret")
     if "responses" in dialogue.context.target.offers:
         await dialogue.do("respond", {"response": "$response"}, say="a response")
 
 
-async def _still_there(dialogue: Dialogue) -> None:
-    if await _readable(dialogue):
+async def _response_still_stored(dialogue: Dialogue) -> None:
+    if await _responses_readable(dialogue):
         await dialogue.do("get", {"body": {"id": "$response"}}, response="$response")
 
 
-async def _readable(dialogue: Dialogue) -> bool:
-    """Whether a stored response can be read at all: where its owner gets nothing, there is no such operation that could want a key."""
+async def _responses_readable(dialogue: Dialogue) -> bool:
+    """Whether the owner can read a stored response. If not, the target lacks the operation, and no key can protect it."""
     if "responses" not in dialogue.context.target.offers:
         return False
     return (await dialogue.do("get", {"status": "any"}, response="$response")).answer.accepted
 
 
 async def _operations(dialogue: Dialogue) -> Sequence[Operation]:
-    tried = [await dialogue.do("get", {"status": "any"}, path=path) for path in optional_paths()]
-    there = [one.request.path for one in tried if one.answer.accepted]
-    all_of_them = locked(dialogue.context.target, frozenset(map(dialogue.context.server.document_path, there)))
-    readable = await _readable(dialogue)
-    return [one for one in all_of_them if readable or not one.template.startswith("/v1/responses/")]
+    exchanges = [await dialogue.do("get", {"status": "any"}, path=path) for path in optional_paths()]
+    available = [exchange.request.path for exchange in exchanges if exchange.answer.accepted]
+    document_paths = frozenset(map(dialogue.context.server.document_path, available))
+    operations = protected_operations(dialogue.context.target, document_paths)
+    readable = await _responses_readable(dialogue)
+    return [each for each in operations if readable or not each.template.startswith("/v1/responses/")]
 
 
 def _key(dialogue: Dialogue) -> str:
     key = dialogue.context.target.profile.principals.get("alice")
     if not key:
-        raise Untested("the profile names no key, so there is none that could be missing or wrong")
+        raise Untested("the profile names no key, so no key can be missing or wrong")
     return key
 
 
 def _refused(credentials: Mapping[str, str]) -> Mapping[str, object]:
-    """What is no UTF-8 may be refused by the HTTP parser too, before anybody looks for a key."""
-    no_text = any(NO_UTF8 in value for value in credentials.values())
-    return {**_REFUSED, "status": [400, 401]} if no_text else _REFUSED
+    """The HTTP parser may refuse credentials that are not UTF-8 before the server looks at the key."""
+    not_utf8 = any(NO_UTF8 in value for value in credentials.values())
+    return {**_REFUSED, "status": [400, 401]} if not_utf8 else _REFUSED
 
 
 def _wrong_credentials(field: KeyField, key: str) -> Sequence[Mapping[str, str]]:
-    """No key at all, an unknown one, and what is nearly the right one, also one that is no UTF-8."""
+    """Return no key, an unknown key, and keys that are almost right, one of them not UTF-8."""
     name, right = field.filled(key)
-    nearly = (WRONG_KEY, key[:-1], f"{key}x", f"{key}{NO_UTF8}", key.swapcase(), "")
-    near = {field.filled(one)[1] for one in nearly} - {right}
-    return [{}, *({name: said.strip()} for said in [*sorted(near), f"Basic {key}"])]
+    wrong_keys = (WRONG_KEY, key[:-1], f"{key}x", f"{key}{NO_UTF8}", key.swapcase(), "")
+    wrong = {field.filled(wrong_key)[1] for wrong_key in wrong_keys} - {right}
+    return [{}, *({name: value.strip()} for value in [*sorted(wrong), f"Basic {key}"])]
 
 
 @costly
 @check
 async def without_keys(dialogue: Dialogue) -> None:
-    """ISOLATE-02: without a key a turn is answered, and none is continued: by header, by slug or by response id."""
+    """ISOLATE-02: a server without keys answers turns, but continues none by header, slug or response id."""
     async with without_a_key(dialogue):
         nobody = {"as": "nobody"}
         await dialogue.do("chat", {"session": "$told"}, **nobody, say="red")
@@ -141,94 +141,96 @@ async def _no_response_continues(dialogue: Dialogue) -> None:
 
 @check
 async def ids_that_are_paths(dialogue: Dialogue) -> None:
-    """ISOLATE-05: refused with 400, or sessions like any other; and no file outside the store was touched."""
+    """ISOLATE-05: an id that is a path gets 400 or is an ordinary session; no file outside the store is touched."""
     with outside_files(dialogue) as files:
         for number, path in enumerate(files.ids()):
             red, blue = f"red {number}", f"blue {number}"
             first = {"either": [{"status": 400}, {"session": path, "sees": [red]}]}
             second = {"either": [{"status": 400}, {"session": path, "sees": [red, blue]}]}
-            await _unread(dialogue, files, await dialogue.do("chat", first, session=path, say=red))
-            await _unread(dialogue, files, await dialogue.do("chat", second, session=path, say=blue))
-            for exchange in await _read_and_deleted(dialogue, path, f"green {number}"):
-                await _unread(dialogue, files, exchange)
+            await _must_not_show(dialogue, files, await dialogue.do("chat", first, session=path, say=red))
+            await _must_not_show(dialogue, files, await dialogue.do("chat", second, session=path, say=blue))
+            for exchange in await _read_and_delete(dialogue, path, f"green {number}"):
+                await _must_not_show(dialogue, files, exchange)
         files.must_be_untouched()
         await dialogue.do("chat", {"session": "$plain", "sees": ["white"]}, session="$plain", say="white")
 
 
-async def _read_and_deleted(dialogue: Dialogue, path: str, say: str) -> list[Exchange]:
-    """The same text as the id of a response, and of a session that is read and deleted. Which of them there are is for SLUG-07 and others to ask."""
-    offers, done = dialogue.context.target.offers, []
+async def _read_and_delete(dialogue: Dialogue, path: str, say: str) -> list[Exchange]:
+    """Use the path as the id of a response and of a session, and read and delete both, where the target offers that."""
+    offers, exchanges = dialogue.context.target.offers, []
     if "responses" in offers:
-        done += [await dialogue.do("respond", _ANSWERED, previous_response_id=path, say=say)]
-        done += [await dialogue.do(verb, _ANSWERED, response=path) for verb in ("get", "delete")]
+        exchanges += [await dialogue.do("respond", _ANSWERED, previous_response_id=path, say=say)]
+        exchanges += [await dialogue.do(verb, _ANSWERED, response=path) for verb in ("get", "delete")]
     if "sessions" in offers:
-        done += [await dialogue.do(verb, _ANSWERED, session=path) for verb in ("get", "delete")]
-    return done
+        exchanges += [await dialogue.do(verb, _ANSWERED, session=path) for verb in ("get", "delete")]
+    return exchanges
 
 
-async def _unread(dialogue: Dialogue, files: OutsideFiles, exchange: Exchange) -> None:
-    """Nothing of the files is in the answer, nor in what the model saw."""
-    files.must_be_unread(exchange.answer.text)
+async def _must_not_show(dialogue: Dialogue, files: OutsideFiles, exchange: Exchange) -> None:
+    """The content of the files is neither in the answer nor in what the model saw."""
+    files.must_not_appear_in(exchange.answer.text)
     if exchange.answer.accepted and exchange.mark and dialogue.context.target.observed == "probe":
-        files.must_be_unread(json.dumps((await dialogue.record.view(exchange)).messages))
+        files.must_not_appear_in(json.dumps((await dialogue.record.view(exchange)).messages))
 
 
 @costly
 @check
 async def minted_ids(dialogue: Dialogue) -> None:
-    """ISOLATE-08: of a thousand minted ids no two are alike, and 120 bits or more of each are random."""
-    asked = min(dialogue.context.target.profile.limits.ids, _IDS)
-    for kind, ids in (await _minted(dialogue, asked)).items():
+    """ISOLATE-08: a thousand new ids are all different, and each has at least 120 random bits."""
+    count = min(dialogue.context.target.profile.limits.ids, _IDS)
+    for kind, ids in (await _new_ids(dialogue, count)).items():
         bits, different = random_bits(ids), len(set(ids))
         _must_hold(f"{len(ids)} different ids of a {kind}", f"{different} different ones", holds=different == len(ids))
         _must_hold(
             f"{_BITS:g} random bits in the id of a {kind}",
             f"{bits:.1f} of them, as in {ids[0]}",
-            holds=bits > _BITS - _ESTIMATED * _IDS / len(ids),
+            holds=bits > _BITS - _TOLERANCE * _IDS / len(ids),
         )
-    dialogue.untested.extend([f"only {asked} ids were asked for: limits.ids of the profile"] * (asked < _IDS))
-    dialogue.untested.extend([_NAMELESS] * (not await _names_something(dialogue)))
+    dialogue.untested.extend([f"only {count} ids were asked for: limits.ids of the profile"] * (count < _IDS))
+    dialogue.untested.extend([_USELESS_IDS] * (not await _id_is_usable(dialogue)))
 
 
-async def _names_something(dialogue: Dialogue) -> bool:
-    """Whether a minted id names what it was minted for. A server that keeps nothing mints ids as well as any."""
-    if _minting_verb(dialogue) == "respond":
-        told = await dialogue.do("respond", {"response": "$minted"}, say="red")
-        read_back = await dialogue.do("get", {"status": "any"}, response="$minted")
-        return told.reading is not None and dig(read_back.answer.body, "id") == told.reading.id
+async def _id_is_usable(dialogue: Dialogue) -> bool:
+    """Whether a new id leads back to its response or session. A server that stores nothing makes random ids too."""
+    if _verb_with_new_ids(dialogue) == "respond":
+        created = await dialogue.do("respond", {"response": "$minted"}, say="red")
+        stored = await dialogue.do("get", {"status": "any"}, response="$minted")
+        return created.reading is not None and dig(stored.answer.body, "id") == created.reading.id
     await dialogue.do("chat", {"session": "$minted"}, say="red")
-    again = await dialogue.do("chat", {"status": "any"}, session="$minted", say="blue")
-    await dialogue.record.view(again)
-    return "red" in (again.seen or ())
+    continued = await dialogue.do("chat", {"status": "any"}, session="$minted", say="blue")
+    await dialogue.record.view(continued)
+    return "red" in (continued.seen or ())
 
 
-async def _minted(dialogue: Dialogue, asked: int) -> dict[str, list[str]]:
-    """The ids that so many turns mint, by what they name."""
-    limits, verb = dialogue.context.target.profile.limits, _minting_verb(dialogue)
+async def _new_ids(dialogue: Dialogue, count: int) -> dict[str, list[str]]:
+    """Return the new ids of this many turns, for each kind of id."""
+    limits, verb = dialogue.context.target.profile.limits, _verb_with_new_ids(dialogue)
     request = _unstored_turn(dialogue, verb)
-    found = [await _ids(dialogue, verb, request)]
-    while len(found) < asked:
-        turns = min(limits.at_once, asked - len(found))
-        found += await asyncio.gather(*(_ids(dialogue, verb, request) for _ in range(turns)))
-    kinds = {"session": [session for _, told in found for session in told]}
+    answers = [await _ids(dialogue, verb, request)]
+    while len(answers) < count:
+        turns = min(limits.at_once, count - len(answers))
+        answers += await asyncio.gather(*(_ids(dialogue, verb, request) for _ in range(turns)))
+    kinds = {"session": [session for _, sessions in answers for session in sessions]}
     if verb == "respond":
-        kinds["response"] = [ident for ident, _ in found]
+        kinds["response"] = [ident for ident, _ in answers]
     return {kind: ids for kind, ids in kinds.items() if ids}
 
 
-def _minting_verb(dialogue: Dialogue) -> str:
+def _verb_with_new_ids(dialogue: Dialogue) -> str:
     target = dialogue.context.target
     if "responses" in target.offers:
         return "respond"
     if target.options["derivation"] != "none":
         raise Untested("the target mints no id that a client sees: it has no responses, and derives its sessions")
     if target.options["tells"] == "nothing":
-        raise Inapplicable("the target mints no id that a client sees: it has no responses, and tells no session")
+        raise Inapplicable(
+            "the target mints no id that a client sees: it has no responses, and does not reveal the session id"
+        )
     return "chat"
 
 
 def _unstored_turn(dialogue: Dialogue, verb: str) -> Request:
-    """A turn that names no session. Of a response nothing is stored, so that a thousand cost little and leave nothing."""
+    """Return a turn that names no session. Responses are not stored, so a thousand of them leave nothing behind."""
     step = made_step(verb, {"say": "many", "store": False})
     content: dict[str, dict[str, object]] = {
         "respond": {"input": dialogue.wording.user_text("many")},
@@ -238,7 +240,7 @@ def _unstored_turn(dialogue: Dialogue, verb: str) -> Request:
 
 
 async def _ids(dialogue: Dialogue, verb: str, request: Request) -> tuple[str, list[str]]:
-    """The id of the answer and of its session. The exchange is not kept: nobody reads a thousand of them."""
+    """Return the id of the answer and of its session. The exchange is not recorded: a thousand would fill the report."""
     answer = await dialogue.context.transport.send(request)
     ident = read(verb, answer).id if answer.accepted else None
     _must_hold("an answer with an id", answer.error or f"{answer.status} {answer.text[:160]}", holds=bool(ident))

@@ -1,7 +1,7 @@
-"""Conversations that go on while the target is killed again and again, and what must be left of them in the end.
+"""Conversations that go on while the target is killed several times, and what must be left of them.
 
-A talker says one thing after the other through one door, until a kill cuts a turn short. What was answered must be there afterwards, once and in
-order; the turn that was cut short is there as a whole, or not at all.
+A client sends one turn after the other to one session, until a kill interrupts a turn. Every turn that was answered
+must be there afterwards, once and in order. The interrupted turn is there completely, or not at all.
 """
 
 import asyncio
@@ -17,64 +17,68 @@ _TURNS_BEFORE_A_KILL: Final = 4
 
 
 @dataclass(slots=True)
-class Talker:
-    """One conversation. `said` has its turns in order, those that nobody answered as `maybe`."""
+class LoadClient:
+    """A client with one conversation.
+
+    `selector` is the parameter that names the conversation, `session` the variable for its id. `labels` has the turns
+    in order; one without an answer is a `maybe`.
+    """
 
     dialogue: Dialogue
     verb: str
-    door: Mapping[str, object]
+    selector: Mapping[str, object]
     session: str
-    said: list[str] = field(default_factory=list)
+    labels: list[str] = field(default_factory=list)
 
     async def turn(self) -> bool:
-        """Say the next thing; plain and streamed by turns. Tells whether it was answered."""
-        label = self._next()
+        """Send the next turn; every second one is streamed. True if it was answered."""
+        label = self._next_label()
         expected = {"status": "any", "session": self.session}
-        streamed = len(self.said) % 2 == 1
-        exchange = await self._say(expected, "load", say=label, stream=streamed)
-        self.said.append(label if exchange.answer.accepted else f"maybe {label}")
+        streamed = len(self.labels) % 2 == 1
+        exchange = await self._send(expected, "load", say=label, stream=streamed)
+        self.labels.append(label if exchange.answer.accepted else f"maybe {label}")
         return exchange.answer.accepted
 
-    async def talk(self) -> None:
-        """Go on until a turn is cut short."""
+    async def send_until_interrupted(self) -> None:
+        """Send turns until one is not answered."""
         while await self.turn():
             pass
 
-    async def check(self) -> None:
-        """DURABLE-04: no acknowledged turn lost, none twice, no fork; and none run again unasked."""
-        label = self._next()
-        ran = {said: 1 for said in self.said if not said.startswith("maybe ")}
-        expected = {"session": self.session, "sees": [*self.said, label], "ran": ran}
-        await self._say(expected, "after", say=label)
-        self.said.append(label)
+    async def verify_history(self) -> None:
+        """DURABLE-04: no acknowledged turn is lost or doubled, there is no fork, and no turn ran again unasked."""
+        label = self._next_label()
+        runs = {answered: 1 for answered in self.labels if not answered.startswith("maybe ")}
+        expected = {"session": self.session, "sees": [*self.labels, label], "ran": runs}
+        await self._send(expected, "after", say=label)
+        self.labels.append(label)
 
-    async def _say(self, expected: Mapping[str, object], when: str, **params: object) -> Exchange:
-        step = made_step(self.verb, {**params, **self.door}, expected)
-        return (await self.dialogue.step(step, when))[-1]
+    async def _send(self, expected: Mapping[str, object], phase: str, **params: object) -> Exchange:
+        step = made_step(self.verb, {**params, **self.selector}, expected)
+        return (await self.dialogue.step(step, phase))[-1]
 
-    def _next(self) -> str:
-        return f"{self.session.removeprefix('$')} says {len(self.said)}"
+    def _next_label(self) -> str:
+        return f"{self.session.removeprefix('$')} says {len(self.labels)}"
 
 
-async def kill_under_load(dialogue: Dialogue, talkers: Sequence[Talker], kills: int) -> None:
-    """Kill the target so many times while all of them talk, each time a few turns later."""
+async def kill_under_load(dialogue: Dialogue, clients: Sequence[LoadClient], kills: int) -> None:
+    """Kill the target this many times while all clients send turns, each time a few turns later."""
     for number in range(kills):
-        talks = [asyncio.create_task(talker.talk()) for talker in talkers[1:]]
+        sending = [asyncio.create_task(client.send_until_interrupted()) for client in clients[1:]]
         try:
-            # To its end, whatever becomes of a talk: a kill that goes on alone would start a server that nobody stops.
-            await _kill_after(dialogue, talkers[0], _TURNS_BEFORE_A_KILL + number)
-            await asyncio.gather(*talks)
+            # The kill runs to its end even if a client fails: one that is left alone would start a server that nobody stops.
+            await _kill_after(dialogue, clients[0], _TURNS_BEFORE_A_KILL + number)
+            await asyncio.gather(*sending)
         finally:
-            await _no_more(talks)
+            await _cancel(sending)
 
 
-async def _no_more(talks: Sequence[asyncio.Task[None]]) -> None:
-    for talk in talks:
-        talk.cancel()
-    await asyncio.gather(*talks, return_exceptions=True)
+async def _cancel(tasks: Sequence[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _kill_after(dialogue: Dialogue, talker: Talker, turns: int) -> None:
+async def _kill_after(dialogue: Dialogue, client: LoadClient, turns: int) -> None:
     for _ in range(turns):
-        await talker.turn()
+        await client.turn()
     await dialogue.interventions.kill()

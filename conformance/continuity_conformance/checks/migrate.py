@@ -1,4 +1,4 @@
-"""Python checks of MIGRATE: a writer of the old shape beside the server, and a migration that is killed."""
+"""Checks of MIGRATE: an old server that writes to the same database, and a migration that is killed."""
 
 import asyncio
 import sqlite3
@@ -14,15 +14,15 @@ from continuity_conformance.target.old_database import write_to
 
 _MANY_ROWS: Final = 1000
 _TURNS_AFTER: Final = 5
-"""As many places in the target's cache are left free for the turns that come after a migration."""
+"""Free places in the cache of the target, for the turns after a migration."""
 _KILL_AFTER: Final = (0.0, 0.1, 0.3, 0.7)
-"""Times the time that a start takes, after the target first touched the old database: in the migration, or after it."""
+"""When to kill, after the target first touched the old database: a fraction of the time that a start takes."""
 
 
 @disturbing("legacy")
 @check
 async def old_writer(dialogue: Dialogue) -> None:
-    """MIGRATE-06: what a server of before writes into the new database is taken like an old row."""
+    """MIGRATE-06: a row that an old server writes into the new database counts like any old row."""
     old = {"conversation": "$old", "response": "$r1", "session": "$s1", "turns": ["red"]}
     aside = {"response": "$aside", "session": "$s1", "turns": ["pink"]}
     await dialogue.interventions.do(made_step("legacy", {"rows": [old, aside]}))
@@ -35,12 +35,12 @@ async def old_writer(dialogue: Dialogue) -> None:
     await dialogue.do("get", {"body": {"id": "$r4"}}, response="$r4")
     later = {"sees": ["pink", "brown", "purple"]}
     await dialogue.do("respond", later, previous_response_id="$beside", say="purple")
-    said = ["red", "grey", "blue", "black"]
-    await dialogue.do("chat", {"session": "$s1", "sees": said}, session="$s1", say="black")
+    labels = ["red", "grey", "blue", "black"]
+    await dialogue.do("chat", {"session": "$s1", "sees": labels}, session="$s1", say="black")
     await _old_writer_adds(dialogue, {"conversation": "$old", "response": "$r4"})
     await _deleted_beside_an_old_writer(dialogue)
     await dialogue.do("respond", {"session": "$s2", "sees": ["green", "white"]}, conversation="$old", say="white")
-    await _taken_beside_an_old_writer(dialogue)
+    await _compressed_beside_an_old_writer(dialogue)
     await _old_writer_adds(dialogue, {"conversation": "$new", "response": "$r5", "session": "$s3", "turns": ["yellow"]})
     newest = {"session": "$s3", "response": "$ours", "sees": ["yellow", "gold"]}
     await dialogue.do("respond", newest, conversation="$new", say="gold")
@@ -48,17 +48,17 @@ async def old_writer(dialogue: Dialogue) -> None:
 
 
 async def _old_writer_adds(dialogue: Dialogue, *rows: Mapping[str, object]) -> None:
-    """Write rows as a server of before does, beside the target that has the database."""
-    written = [dialogue.interventions.old_row(row) for row in rows]
+    """Write rows like an old server, while the target uses the database."""
+    old_rows = [dialogue.interventions.old_row(row) for row in rows]
     dialogue.record.log.intervention(
         "", "an old writer adds a row to the new database", "in the statements of the old schema"
     )
-    with _database_errors_are_findings():
-        await asyncio.to_thread(write_to, dialogue.context.server.database, written)
+    with _database_errors_are_failures():
+        await asyncio.to_thread(write_to, dialogue.context.server.database, old_rows)
 
 
 async def _deleted_beside_an_old_writer(dialogue: Dialogue) -> None:
-    """Where sessions can be deleted: one goes, with what an old writer has just added to it, and nothing else does."""
+    """Delete a session, where that is offered: what an old writer just added to it goes too, and nothing else."""
     if "sessions" not in dialogue.context.target.offers:
         return
     await _old_writer_adds(dialogue, {"response": "$late", "session": "$s1", "turns": ["violet"]})
@@ -66,39 +66,39 @@ async def _deleted_beside_an_old_writer(dialogue: Dialogue) -> None:
     await dialogue.do("chat", {"session": "$s1", "sees": ["orange"]}, session="$s1", say="orange")
 
 
-async def _taken_beside_an_old_writer(dialogue: Dialogue) -> None:
-    """Where that is offered: another session is compressed, and another principal has one of the id that the writer names next."""
+async def _compressed_beside_an_old_writer(dialogue: Dialogue) -> None:
+    """Compress another session, and let bob use the id that the old writer names next, where the target offers that."""
     offers = dialogue.context.target.offers
-    compress = "compression" in offers and "compress" in dialogue.context.controls.available
-    if compress:
+    compresses = "compression" in offers and "compress" in dialogue.context.controls.available
+    if compresses:
         await dialogue.do("respond", {"status": "2xx"}, conversation="$old", say="silver", compress=True)
     if "tenants" in offers:
         await dialogue.do("chat", {"session": "$s3"}, **{"as": "bob"}, session="$s3", say="his")
-    if "tenants" in offers and compress:
+    if "tenants" in offers and compresses:
         await dialogue.do("chat", {"status": "2xx"}, **{"as": "bob"}, session="$s3", say="his too", compress=True)
 
 
 async def _evicted_beside_an_old_writer(dialogue: Dialogue) -> None:
-    """Where that can be done: a slug that an old writer has pointed at a response of ours outlives it, once it has gone on."""
+    """Evict a response, where the target can: a slug that an old writer pointed at it continues, once it has a new turn."""
     if "evict" not in dialogue.context.controls.available:
         return
     await _old_writer_adds(dialogue, {"conversation": "$new", "response": "$ours"})
-    said = ["yellow", "gold", "teal"]
-    await dialogue.do("respond", {"session": "$s3", "sees": said}, conversation="$new", say="teal")
+    labels = ["yellow", "gold", "teal"]
+    await dialogue.do("respond", {"session": "$s3", "sees": labels}, conversation="$new", say="teal")
     await dialogue.interventions.do(made_step("evict", {"response": "$ours"}))
-    await dialogue.do("respond", {"session": "$s3", "sees": [*said, "lime"]}, conversation="$new", say="lime")
+    await dialogue.do("respond", {"session": "$s3", "sees": [*labels, "lime"]}, conversation="$new", say="lime")
 
 
 @disturbing("legacy", "kill")
 @check
 async def migration_killed(dialogue: Dialogue) -> None:
-    """MIGRATE-08: killed in the middle of the migration, it completes at the next start, with every row."""
-    kept = _rows_kept(dialogue)
+    """MIGRATE-08: a migration that is killed completes at the next start, with every row."""
+    kept = _row_count(dialogue)
     rows: list[Mapping[str, object]] = [
         {"conversation": f"$slug-{k}", "response": f"$r-{k}", "session": f"$s-{k}", "turns": ["red"]}
         for k in range(kept)
     ]
-    # Slugs whose response is gone take up no place, and make the migration long enough to be killed in its middle.
+    # Slugs without a response need no place in the cache, and make the migration long enough to be killed in the middle.
     orphans = [{"conversation": f"$orphan-{k}", "response": f"$gone-{k}"} for k in range(_MANY_ROWS - kept)]
     rows[kept // 2 : kept // 2] = orphans
     for kill_after in _KILL_AFTER:
@@ -108,18 +108,18 @@ async def migration_killed(dialogue: Dialogue) -> None:
             await dialogue.do("respond", expected, conversation=f"$slug-{k}", say=f"blue {kill_after}")
 
 
-def _rows_kept(dialogue: Dialogue) -> int:
-    """How many responses an old database may have: of more than the target keeps it would evict some in its first turns, and rightly so."""
+def _row_count(dialogue: Dialogue) -> int:
+    """Return how many responses the old database has: the target may evict those that its cache cannot hold."""
     limit = dialogue.context.target.profile.limits.responses
     return min(_MANY_ROWS, limit - _TURNS_AFTER) if limit else _MANY_ROWS
 
 
 @contextmanager
-def _database_errors_are_findings() -> Iterator[None]:
-    """A statement of before that the new schema refuses is a finding about the target."""
+def _database_errors_are_failures() -> Iterator[None]:
+    """A statement of the old schema that the new schema refuses is a failure of the target."""
     try:
         yield
-    except sqlite3.Error as trouble:
+    except sqlite3.Error as error:
         raise Unmet(
-            "statements of the old schema accepted", str(trouble), expectation="writer", step="an old writer"
+            "statements of the old schema accepted", str(error), expectation="writer", step="an old writer"
         ) from None

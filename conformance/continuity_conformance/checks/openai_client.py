@@ -1,4 +1,4 @@
-"""The real `openai` client, pointed at the target: what the checks of ECHO and COMPRESS use."""
+"""The real `openai` client, pointed at the target, for the checks of ECHO and COMPRESS."""
 
 import asyncio
 import importlib
@@ -18,10 +18,11 @@ if TYPE_CHECKING:
 
 _STEP: Final = "the openai client"
 _CLIENT_TURNS: Final = 4
+"""The client has time for this many turns."""
 
 
 def load_client() -> ModuleType:
-    """The real client: a second of imports, for which a thread is there and a target's start is the time."""
+    """Import the `openai` package. It takes a second: a run does it in a thread while the target starts."""
     return importlib.import_module("openai")
 
 
@@ -31,7 +32,7 @@ def uses_client(requirement: Requirement) -> bool:
 
 @asynccontextmanager
 async def real_client(dialogue: Dialogue) -> AsyncIterator["AsyncOpenAI"]:
-    """The real client, on this target. Whatever it cannot take is a finding about the target."""
+    """Open the real client on this target. Whatever it cannot read is a failure of the target."""
     openai = await asyncio.to_thread(load_client)
     profile = dialogue.context.target.profile
     seconds = profile.limits.turn_seconds
@@ -55,8 +56,8 @@ async def real_client(dialogue: Dialogue) -> AsyncIterator["AsyncOpenAI"]:
         ValueError,
         RecursionError,
         TimeoutError,
-    ) as trouble:
-        actual = f"{type(trouble).__name__}: {trouble}"
+    ) as error:
+        actual = f"{type(error).__name__}: {error}"
         raise Unmet("an answer that the openai client reads", actual, expectation="client", step=_STEP) from None
 
 

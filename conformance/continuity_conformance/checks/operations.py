@@ -1,4 +1,4 @@
-"""The operations of the OpenAPI document, as whoever has no key would try them: each at what is there and at what is not."""
+"""The operations of the OpenAPI document as requests without a valid key, on data that exists and on data that does not."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,14 +9,15 @@ from continuity_conformance.target.control_context import CONTROL_FIELD
 from continuity_spec.openapi.document import load_openapi
 
 _METHODS: Final = frozenset({"get", "post", "put", "patch", "delete"})
-_NEEDS: Final[Mapping[str, str]] = {"/v1/responses": "responses", "/v1/sessions": "sessions"}
+_NEEDED_OFFERS: Final[Mapping[str, str]] = {"/v1/responses": "responses", "/v1/sessions": "sessions"}
 _OPTIONAL: Final = frozenset({"/v1/models", "/v1/capabilities"})
 _CONTROLS: Final = "/conformance/v1/"
-_UNREADABLE: Final = {"messages": 5, "input": 5}
-_FILLED: Final[Sequence[Mapping[str, str]]] = (
+_INVALID_BODY: Final = {"messages": 5, "input": 5}
+_IDS: Final[Sequence[Mapping[str, str]]] = (
     {"{session_id}": "${hers}", "{response_id}": "${response}"},
     {"{session_id}": "${unknown-session}", "{response_id}": "${unknown-response}"},
 )
+"""What path parameters are replaced with: ids that exist, and ids that do not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,42 +29,44 @@ class Operation:
     body: object
 
     @property
-    def controls(self) -> bool:
+    def is_control(self) -> bool:
         return self.template.startswith(_CONTROLS)
 
     def requests(self, credentials: Mapping[str, str], token: str) -> Iterator[dict[str, object]]:
-        """Requests in the words of a `request` step, with a body that could be accepted and with one that could not."""
-        headers = {"$HEADER": "${hers}", **({CONTROL_FIELD: token} if self.controls else {}), **credentials}
-        for path in dict.fromkeys(_path(self.template, filled) for filled in _FILLED):
+        """Yield parameters of `request` steps, with a valid body and with an invalid one."""
+        headers = {"$HEADER": "${hers}", **({CONTROL_FIELD: token} if self.is_control else {}), **credentials}
+        for path in dict.fromkeys(_path(self.template, ids) for ids in _IDS):
             for body in self._bodies():
                 yield {"method": self.method, "path": path, "body": body, "headers": headers, "as": "nobody"}
 
     def without_token(self) -> Iterator[dict[str, object]]:
-        """The same of a control, with a key, and with a wrong token or none."""
-        for headers in ({}, {CONTROL_FIELD: "wrong"}) if self.controls else ():
-            yield {"method": self.method, "path": self.template, "body": _UNREADABLE, "headers": headers}
+        """Yield requests to a control with a valid key, but with a wrong token or none."""
+        for headers in ({}, {CONTROL_FIELD: "wrong"}) if self.is_control else ():
+            yield {"method": self.method, "path": self.template, "body": _INVALID_BODY, "headers": headers}
 
     def _bodies(self) -> Sequence[object]:
-        """Nobody is to break the store of a server that takes a control without a key: controls get no body that says what."""
-        return [body for body in (None if self.controls else self.body, _UNREADABLE) if self.body is not None] or [None]
+        """A control gets only an invalid body: a server that accepts it without a key must not break its store."""
+        return [body for body in (None if self.is_control else self.body, _INVALID_BODY) if self.body is not None] or [
+            None
+        ]
 
 
-def locked(target: Target, answering: frozenset[str]) -> list[Operation]:
-    """The operations that this target has and that want a key. `answering`: the paths that were seen to answer."""
-    return [operation for operation in _all() if _has(target, operation, answering)]
+def protected_operations(target: Target, available_paths: frozenset[str]) -> list[Operation]:
+    """Return the operations of this target that require a key. `available_paths`: the optional paths that it has."""
+    return [operation for operation in _all() if _has(target, operation, available_paths)]
 
 
 def optional_paths() -> Sequence[str]:
-    """Paths that no offer names: a target has them, or has not."""
+    """Return the paths that a target may lack without declaring it."""
     return sorted(_OPTIONAL)
 
 
-def _has(target: Target, operation: Operation, answering: frozenset[str]) -> bool:
+def _has(target: Target, operation: Operation, available_paths: frozenset[str]) -> bool:
     path = operation.template
-    need = next((need for prefix, need in _NEEDS.items() if path.startswith(prefix)), None)
-    if operation.controls:
+    offer = next((offer for prefix, offer in _NEEDED_OFFERS.items() if path.startswith(prefix)), None)
+    if operation.is_control:
         return target.has_api
-    return path in answering or (path not in _OPTIONAL and (need is None or need in target.offers))
+    return path in available_paths or (path not in _OPTIONAL and (offer is None or offer in target.offers))
 
 
 def _all() -> Iterator[Operation]:
@@ -78,7 +81,7 @@ def _example(operation: Mapping[str, Any]) -> object:
     return next((example["value"] for example in content.get("examples", {}).values()), None)
 
 
-def _path(template: str, filled: Mapping[str, str]) -> str:
-    for name, value in filled.items():
+def _path(template: str, ids: Mapping[str, str]) -> str:
+    for name, value in ids.items():
         template = template.replace(name, value)
     return template

@@ -1,4 +1,4 @@
-"""How many random bits ids have, estimated from many of them (ISOLATE-08)."""
+"""Estimate how many random bits ids have, from many of them (ISOLATE-08)."""
 
 import math
 from collections import Counter
@@ -7,15 +7,15 @@ from itertools import zip_longest
 
 
 def random_bits(ids: Sequence[str]) -> float:
-    """The sum over all positions. One that never varies has none, and one that always repeats another counts once.
+    """Sum the entropy of all positions. A constant position has none, and equal positions count once.
 
-    It is an upper bound: what depends on other positions in a less simple way is not seen from outside.
+    This is an upper bound: it does not see positions that depend on others in a more complex way.
     """
     return sum(_bits(column) for column in set(zip_longest(*ids, fillvalue="")))
 
 
 def _bits(column: Sequence[str]) -> float:
-    """Shannon's entropy of what was seen, with the correction of Miller and Madow for having seen only so many."""
+    """Shannon entropy of one position, with the Miller-Madow correction for a small sample."""
     counts, total = Counter(column), len(column)
-    seen = -sum(count / total * math.log2(count / total) for count in counts.values())
-    return seen + (len(counts) - 1) / (2 * total * math.log(2))
+    entropy = -sum(count / total * math.log2(count / total) for count in counts.values())
+    return entropy + (len(counts) - 1) / (2 * total * math.log(2))

@@ -1,4 +1,4 @@
-"""Where Python checks register under their names, which of them disturb the server that they play on, cost much, make up their data, or rest on the results of others."""
+"""The Python checks by name, and the sets of checks that a run treats in a special way."""
 
 from collections.abc import Awaitable, Callable
 from typing import Final
@@ -9,32 +9,34 @@ from continuity_spec import Requirement
 Check = Callable[[Dialogue], Awaitable[None]]
 CHECKS: Final[dict[str, Check]] = {}
 DISTURBING: Final[dict[str, frozenset[str]]] = {}
-"""The checks that others on the same server would notice, and the controls that they need for it."""
+"""Checks that disturb others on the same server, with the controls that they need."""
 COSTLY: Final[set[str]] = set()
-"""The checks that take longer than all calm scenarios together."""
+"""Checks that take longer than all calm scenarios together."""
 SEEDED: Final[set[str]] = set()
-"""The checks that make up their data, from the seed of the budget."""
-SHARING: Final[set[str]] = set()
-"""Those of them that ask what one campaign found, which is played once: they are on one server."""
+"""Checks that generate their data from the seed of the budget."""
+CAMPAIGN_CHECKS: Final[set[str]] = set()
+"""Seeded checks that read the findings of one campaign. It runs once, so all of them are on one server."""
 CONCLUDING: Final[set[str]] = set()
-"""The checks that rest on the results of the run."""
+"""Checks that read the results of the other requirements."""
 
 
 class NameTakenError(Exception):
-    """Two checks have one name: an entry that names it would be checked by either."""
+    """Two checks have the same name, so a requirement that names it is ambiguous."""
 
 
 def check(function: Check) -> Check:
-    """Register a check under its name, which is taken once."""
-    taken = CHECKS.setdefault(function.__name__, function)
-    if taken.__module__ != function.__module__:
-        raise NameTakenError(f'the check "{function.__name__}" of {function.__module__} is one of {taken.__module__}')
+    """Register a check under its name. A name can be used by one module only."""
+    registered = CHECKS.setdefault(function.__name__, function)
+    if registered.__module__ != function.__module__:
+        raise NameTakenError(
+            f'the check name "{function.__name__}" of {function.__module__} is already used by {registered.__module__}'
+        )
     CHECKS[function.__name__] = function
     return function
 
 
 def disturbing(*controls: str) -> Callable[[Check], Check]:
-    """Mark a check that stops or restarts the server: it plays alone, and only where there are these controls."""
+    """Mark a check that stops or restarts the server: it runs alone, and only if the target has these controls."""
 
     def mark(function: Check) -> Check:
         DISTURBING[function.__name__] = frozenset(controls)
@@ -44,19 +46,22 @@ def disturbing(*controls: str) -> Callable[[Check], Check]:
 
 
 def costly(function: Check) -> Check:
-    """Mark a check that starts a server of its own or asks a thousand times: on a defect that it was not made for it is left out of the matrix."""
+    """Mark a check that starts its own server or sends a thousand requests.
+
+    The kill matrix plays it only on the defects that it was made for.
+    """
     COSTLY.add(function.__name__)
     return function
 
 
 def seeded(function: Check) -> Check:
-    """Mark a check that makes up its data: a failure names the seed. A thousand requests are costly, too."""
+    """Mark a check that generates its data: a failure names the seed. It sends many requests, so it is costly too."""
     SEEDED.add(function.__name__)
     return costly(function)
 
 
 def concluding(function: Check) -> Check:
-    """Mark a check that rests on the results of others: it plays when they are decided."""
+    """Mark a check that reads the results of other requirements: it runs after them."""
     CONCLUDING.add(function.__name__)
     return function
 

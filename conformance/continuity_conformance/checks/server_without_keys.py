@@ -1,4 +1,4 @@
-"""A target with no key configured: the one that is being tested, or another one that the kit starts for it (ISOLATE-02)."""
+"""A server without keys: the target itself, or another process of it that the kit starts (ISOLATE-02)."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -16,7 +16,7 @@ from continuity_conformance.target.server import Server
 
 @asynccontextmanager
 async def without_a_key(dialogue: Dialogue) -> AsyncIterator[None]:
-    """The dialogue goes on at a server that has no keys, and comes back."""
+    """Move the dialogue to a server that has no keys, and back afterwards."""
     context = dialogue.context
     if not context.target.profile.principals:
         yield
@@ -33,25 +33,25 @@ async def without_a_key(dialogue: Dialogue) -> AsyncIterator[None]:
     )
     try:
         await process.start()
-        dialogue.move_to(_at(context, Server(process.url, context.server.profile, process)))
-        await _must_be_for_several(dialogue)
+        dialogue.move_to(_moved(context, Server(process.url, context.server.profile, process)))
+        await _must_serve_several_users(dialogue)
         yield
     finally:
         dialogue.move_to(context)
         await process.stop()
 
 
-def _at(context: Context, server: Server) -> Context:
+def _moved(context: Context, server: Server) -> Context:
     controls = Controls(server, context.transport, has_api=False)
     return replace(context, server=server, controls=controls)
 
 
-async def _must_be_for_several(dialogue: Dialogue) -> None:
+async def _must_serve_several_users(dialogue: Dialogue) -> None:
     request = plain_request(
         dialogue.context, dialogue.variables, made_step("get", {"path": "/v1/capabilities", "as": "nobody"})
     )
     answer = await dialogue.context.transport.send(request)
     if dig(answer.body, "continuity", "single_user") is True:
         raise Untested(
-            "the server without a key declares that it is for one person: process.keyless starts one for several"
+            "the server without a key declares a single user: process.keyless must start one for several users"
         )

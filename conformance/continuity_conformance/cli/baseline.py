@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from continuity_conformance.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from continuity_conformance.results.read import Report, Row
+    from continuity_conformance.results.recorded import RecordedRequirement, Report
 
 _DAYS: Final = 90
 _REASON_KEPT: Final = 160
@@ -57,7 +57,7 @@ def lines(report: "Report", until: date, reason: str | None) -> Iterator[str]:
         yield from _entry(row, until, reason)
 
 
-def _entry(row: "Row", until: date, reason: str | None) -> Iterator[str]:
+def _entry(row: "RecordedRequirement", until: date, reason: str | None) -> Iterator[str]:
     known = row.known
     yield f"- id: {row.result.id}"
     yield f"  reason: {_quoted(known.reason if known else reason or row.result.reason)}"

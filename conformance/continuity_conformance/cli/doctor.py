@@ -14,8 +14,8 @@ from continuity_conformance.core.errors import UsageError
 from continuity_conformance.terminal.output import complain, say, say_json
 
 if TYPE_CHECKING:
-    from continuity_conformance.doctor.profile_writer import Given
-    from continuity_conformance.doctor.state import Patient
+    from continuity_conformance.doctor.profile_writer import AccessOptions
+    from continuity_conformance.doctor.state import SurveyState
     from continuity_conformance.http.messages import Request
     from continuity_conformance.results.redaction import Redactor
     from continuity_conformance.target.profile import Profile
@@ -69,7 +69,7 @@ exit codes:
 def doctor(options: argparse.Namespace) -> int:
     # Imported here because they bring the whole kit along.
     from continuity_conformance.doctor import render as sheet  # noqa: PLC0415
-    from continuity_conformance.doctor.survey import rehearse, survey  # noqa: PLC0415
+    from continuity_conformance.doctor.survey import dry_run, survey  # noqa: PLC0415
     from continuity_conformance.results.redaction import redactor_of  # noqa: PLC0415
     from continuity_conformance.suite.release import newest  # noqa: PLC0415
     from continuity_conformance.target.resolve import resolve  # noqa: PLC0415
@@ -82,15 +82,15 @@ def doctor(options: argparse.Namespace) -> int:
     release = newest()
     complain(release.packs.broken)
     if options.dry_run:
-        visits = asyncio.run(rehearse(url, profile, release.requirements))
+        visits = asyncio.run(dry_run(url, profile, release.requirements))
         return _rehearsed(visits, profile, given, redactor_of(profile, options.url))
-    patient = asyncio.run(survey(url, profile, release.requirements))
-    redactor = redactor_of(patient.profile, options.url)
+    state = asyncio.run(survey(url, profile, release.requirements))
+    redactor = redactor_of(state.profile, options.url)
     if options.json:
-        say_json(_redacted(sheet.as_json(patient.findings), redactor))
-    elif patient.findings.said:
-        say("\n".join(redactor.text(line) for line in sheet.lines(patient.findings)))
-    return _ended(patient, given, options, redactor)
+        say_json(_redacted(sheet.as_json(state.findings), redactor))
+    elif state.findings.sentences:
+        say("\n".join(redactor.text(line) for line in sheet.lines(state.findings)))
+    return _ended(state, given, options, redactor)
 
 
 def _must_be_possible(options: argparse.Namespace) -> None:
@@ -105,25 +105,27 @@ def _must_be_possible(options: argparse.Namespace) -> None:
         )
 
 
-def _ended(patient: "Patient", given: "Given", options: argparse.Namespace, redactor: "Redactor") -> int:
+def _ended(state: "SurveyState", given: "AccessOptions", options: argparse.Namespace, redactor: "Redactor") -> int:
     from continuity_conformance.doctor import profile_writer as starter  # noqa: PLC0415
 
-    findings = patient.findings
+    findings = state.findings
     if findings.error is not None:
         raise redactor.error(findings.error)
     if options.write is not None:
-        starter.write(options.write, starter.text(findings, patient.profile, given, options.write))
+        starter.write(options.write, starter.text(findings, state.profile, given, options.write))
         sys.stderr.write(f"continuity: wrote {options.write}\n")
     return 0
 
 
-def _rehearsed(visits: "Sequence[Sequence[Request]]", profile: "Profile", given: "Given", redactor: "Redactor") -> int:
+def _rehearsed(
+    visits: "Sequence[Sequence[Request]]", profile: "Profile", given: "AccessOptions", redactor: "Redactor"
+) -> int:
     from continuity_conformance.doctor import render as sheet  # noqa: PLC0415
-    from continuity_conformance.doctor.dry_run import planned  # noqa: PLC0415
+    from continuity_conformance.doctor.dry_run import plan  # noqa: PLC0415
 
     known = {profile.principals[who]: name for who, name in given.principals.items()}
     known |= {profile.headers[field]: name for field, name in given.headers.items() if name.startswith("$")}
-    for line in sheet.plan(planned(visits)):
+    for line in sheet.plan_lines(plan(visits)):
         say(redactor.text(_by_name(line, known)))
     say(f"\n{_UNSENT.format(max(map(len, visits)))}")
     if not profile.secrets:
@@ -145,9 +147,9 @@ def _redacted(value: object, redactor: "Redactor") -> object:
     return [_redacted(item, redactor) for item in value] if isinstance(value, list) else value
 
 
-def _given(profile: "Profile", options: argparse.Namespace) -> "tuple[Profile, Given]":
+def _given(profile: "Profile", options: argparse.Namespace) -> "tuple[Profile, AccessOptions]":
     """The profile with what the command line says, and the same as the user wrote it."""
-    from continuity_conformance.doctor.profile_writer import Given  # noqa: PLC0415
+    from continuity_conformance.doctor.profile_writer import AccessOptions  # noqa: PLC0415
     from continuity_conformance.http.auth import KeyField  # noqa: PLC0415
 
     named = {"alice": options.key_env, "bob": options.second_key_env}
@@ -168,7 +170,7 @@ def _given(profile: "Profile", options: argparse.Namespace) -> "tuple[Profile, G
             probe=options.probe or profile.probe,
             limits=replace(profile.limits, turn_seconds=seconds),
         ),
-        Given(principals, headers),
+        AccessOptions(principals, headers),
     )
 
 

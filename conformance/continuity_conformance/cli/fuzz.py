@@ -11,7 +11,7 @@ from continuity_conformance.cli.target import add_target
 
 if TYPE_CHECKING:
     from continuity_conformance.core.verdicts import Result
-    from continuity_conformance.fuzz.sequence.corpus import Corpus, Finding
+    from continuity_conformance.fuzz.sequence.corpus import Corpus, SavedFinding
     from continuity_spec import Requirement
 
 _AREA: Final = "CONTRACT"
@@ -58,7 +58,7 @@ class Search:
         self._options = options
         self._corpus = corpus
         self._started = time.monotonic()
-        self.failing: dict[str, Finding] = {}
+        self.failing: dict[str, SavedFinding] = {}
         self.interrupted = False
 
     def known(self) -> None:
@@ -79,8 +79,8 @@ class Search:
         while True:
             seed, begun = self._corpus.progress.seed, time.monotonic()
             results, requests = self._play(entries, seed)
-            self._corpus.advance(requests, time.monotonic() - begun)
-            self._tell(seed, self._corpus.keep(results, self._again(), seed))
+            self._corpus.save_progress(requests, time.monotonic() - begun)
+            self._tell(seed, self._corpus.save_new(results, self._again(), seed))
             if time.monotonic() >= until:
                 return
 
@@ -91,13 +91,13 @@ class Search:
             f"{ended}: {progress.rounds} rounds and {progress.requests} requests in {self._corpus.folder}, {len(self.failing)} findings"
         )
         for finding in self.failing.values():
-            _say(f"  {finding.what}\n    continuity run {finding.again}")
+            _say(f"  {finding.summary}\n    continuity run {finding.run_arguments}")
 
     def _again(self) -> str:
         profile = f" --profile {self._options.profile}" if self._options.profile else ""
         return f"--target {self._options.target}{profile}"
 
-    def _tell(self, seed: int, new: "Sequence[Finding]") -> None:
+    def _tell(self, seed: int, new: "Sequence[SavedFinding]") -> None:
         progress = self._corpus.progress
         seconds = time.monotonic() - self._started
         self.failing |= {finding.file.name: finding for finding in new}
@@ -105,7 +105,7 @@ class Search:
             f"{seconds:6.0f} s  seed {seed}  {progress.rounds} rounds  {progress.requests} requests  {len(self.failing)} findings"
         )
         for finding in new:
-            _say(f"  found: {finding.what}\n    {finding.file}")
+            _say(f"  found: {finding.summary}\n    {finding.file}")
 
     def _play(self, entries: "Sequence[Requirement]", seed: int) -> "tuple[list[Result], int]":
         from continuity_conformance.core.budget import Budget  # noqa: PLC0415

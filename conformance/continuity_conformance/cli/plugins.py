@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from continuity_conformance.core.entry_points import GROUPS, Plugin, PluginError, about, named_twice, plugins
+from continuity_conformance.core.entry_points import GROUPS, Plugin, PluginError, description, duplicates, plugins
 from continuity_conformance.terminal.output import say, say_json, width
 
 _NARROW: Final = 60
@@ -46,7 +46,7 @@ def command(options: argparse.Namespace) -> int:
 
 def _lines() -> Iterator[Line]:
     targets = plugins("target")
-    repeated = {id(later): earlier for earlier, later in named_twice(targets)}
+    repeated = {id(later): earlier for earlier, later in duplicates(targets)}
     for plugin in targets:
         yield _target(plugin, repeated.get(id(plugin)))
     yield from _packs()
@@ -54,11 +54,11 @@ def _lines() -> Iterator[Line]:
 
 def _target(plugin: Plugin, earlier: Plugin | None) -> Line:
     try:
-        made = plugin.made()
+        made = plugin.create()
     except PluginError as error:
         return Line(plugin, "", str(error))
     taken = f"Its name is taken by the {earlier.title}." if earlier else ""
-    return Line(plugin, about(made), taken, tuple(getattr(made, "versions", ())))
+    return Line(plugin, description(made), taken, tuple(getattr(made, "versions", ())))
 
 
 def _packs() -> Iterator[Line]:

@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
 def _wanted(words: Sequence[str]) -> list[Requirement]:
     """The requirements that are named, and those of the files that are."""
     from continuity_conformance.suite.release import newest  # noqa: PLC0415
-    from continuity_conformance.suite.select import one_each, select  # noqa: PLC0415
+    from continuity_conformance.suite.select import require_unique_ids, select  # noqa: PLC0415
 
     files = [word for word in words if Path(word).is_file()]
     release = newest()
@@ -50,7 +50,7 @@ def _wanted(words: Sequence[str]) -> list[Requirement]:
     requirements = release.requirements
     named = select([word for word in words if word not in files], requirements)
     from_files = [each for file in files for each in load_requirements(Path(file))]
-    return one_each([*(each for each in requirements if each.id in named), *from_files])
+    return require_unique_ids([*(each for each in requirements if each.id in named), *from_files])
 
 
 def _decided(options: argparse.Namespace, requirements: Sequence[Requirement]) -> Generator[Result, None, None]:

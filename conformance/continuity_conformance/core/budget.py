@@ -1,4 +1,4 @@
-"""How much random testing a run does, and from which seed. The same seed makes the same requests."""
+"""How much generated testing a run does, and with which seed. The same seed generates the same requests."""
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,31 +10,34 @@ DEFAULT_EXAMPLES: Final = 12
 DEFAULT_SEED: Final = 1
 
 
-def found_folder() -> Path:
-    """Where sequences that failed are saved, unless somebody names a folder."""
+def default_folder() -> Path:
+    """The default folder for sequences that fail."""
     return user_cache() / "found"
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """`examples`: how many generated ones each operation and each property is tried with. `seed`: where they come from.
+    """`examples`: the number of generated examples for each operation and each property. `folder`: where failing sequences are saved.
 
-    The seed is a constant unless somebody gives another, so that two runs of one commit find the same. `folder`: where what was found is saved.
+    The default `seed` is a constant, so that two runs of one commit find the same failures. `lowered`: `capped` reduced `examples`.
     """
 
     examples: int = DEFAULT_EXAMPLES
     seed: int = DEFAULT_SEED
-    folder: Path = field(default_factory=found_folder)
+    folder: Path = field(default_factory=default_folder)
     lowered: bool = False
 
-    def within(self, most: int) -> "Budget":
-        """What a slow target bears, where nobody asked for a number; it is told then that fewer can only refute."""
-        if not most or most >= self.examples or self.examples != DEFAULT_EXAMPLES:
+    def capped(self, limit: int) -> "Budget":
+        """Cap the default number of examples for slow targets (0: no cap); with fewer, a check can fail but not pass.
+
+        A number that the user asks for is not capped.
+        """
+        if not limit or limit >= self.examples or self.examples != DEFAULT_EXAMPLES:
             return self
-        return replace(self, examples=most, lowered=True)
+        return replace(self, examples=limit, lowered=True)
 
     @property
     def arguments(self) -> str:
-        """What makes a command line try the same again."""
+        """The options of a command line that repeats these examples."""
         examples = f" --examples {self.examples}" if self.examples != DEFAULT_EXAMPLES else ""
         return f" --seed {self.seed}{examples}"

@@ -1,6 +1,6 @@
-"""Plugins: targets and packs that packages bring along, found by their entry points.
+"""Find plugins: targets and packs that installed packages declare as entry points.
 
-Finding them imports nothing. One that cannot be loaded is told by its name and by the package that it comes from.
+Finding them imports no plugin code. An error in a plugin names the plugin and its package.
 """
 
 from collections.abc import Iterator, Mapping
@@ -11,9 +11,9 @@ from typing import Final
 from continuity_conformance.core.errors import KitError
 
 GROUPS: Final[Mapping[str, str]] = {"target": "continuity.targets", "pack": "continuity.packs"}
-"""The kinds of plugins, and the entry-point group of each."""
+"""The entry-point group of each kind of plugin."""
 OURS: Final = "session-continuity"
-_NAMELESS: Final = "a package without a name"
+_UNKNOWN_PACKAGE: Final = "a package without a name"
 
 
 class PluginError(KitError):
@@ -22,7 +22,7 @@ class PluginError(KitError):
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """One entry point. `place`: the module and the name in it."""
+    """One entry point. `place`: `module:name`, as the package declares it."""
 
     kind: str
     name: str
@@ -35,38 +35,38 @@ class Plugin:
     def title(self) -> str:
         return f"{self.kind} {self.name} ({f'{self.distribution} {self.version}'.strip()})"
 
-    def made(self) -> object:
-        """Import it and call it. Raises PluginError, whatever its code does."""
+    def create(self) -> object:
+        """Import the plugin's class and create an object of it. Every error of its code becomes a PluginError."""
         try:
             return self.point.load()()
-        except (Exception, SystemExit) as trouble:
-            raise self.error(f"it cannot be loaded: {type(trouble).__name__}: {trouble}.") from trouble
+        except (Exception, SystemExit) as error:
+            raise self.error(f"it cannot be loaded: {type(error).__name__}: {error}.") from error
 
     def error(self, what: str, do: str = "") -> PluginError:
-        return PluginError(what, where=self.title, do=do or f"Mend or uninstall {self.distribution}.")
+        return PluginError(what, where=self.title, do=do or f"Fix or uninstall {self.distribution}.")
 
 
 def plugins(kind: str) -> list[Plugin]:
-    """All of a kind: the bundled ones first, then sorted by name and package."""
-    found = [_plugin(kind, point) for point in entry_points(group=GROUPS[kind])]
-    return sorted(found, key=lambda each: (each.distribution != OURS, each.name, each.distribution))
+    """All plugins of a kind: the bundled ones first, then sorted by name and package."""
+    unsorted = [_plugin(kind, point) for point in entry_points(group=GROUPS[kind])]
+    return sorted(unsorted, key=lambda each: (each.distribution != OURS, each.name, each.distribution))
 
 
-def about(made: object) -> str:
-    """What a plugin says of itself in one line: the first of its docstring."""
-    said = (type(made).__doc__ or "").strip()
-    return said.partition("\n")[0].strip() or "says nothing of itself"
+def description(instance: object) -> str:
+    """The first line of the docstring of a plugin's class."""
+    docstring = (type(instance).__doc__ or "").strip()
+    return docstring.partition("\n")[0].strip() or "(no docstring)"
 
 
-def named_twice(found: list[Plugin]) -> Iterator[tuple[Plugin, Plugin]]:
-    """Plugins whose name an earlier one has."""
+def duplicates(plugins: list[Plugin]) -> Iterator[tuple[Plugin, Plugin]]:
+    """Each plugin whose name an earlier one already has: the earlier one and this one."""
     first: dict[str, Plugin] = {}
-    for each in found:
+    for each in plugins:
         if first.setdefault(each.name, each) is not each:
             yield first[each.name], each
 
 
 def _plugin(kind: str, point: EntryPoint) -> Plugin:
     package = point.dist
-    name, version = (package.name, package.version) if package is not None else (_NAMELESS, "")
+    name, version = (package.name, package.version) if package is not None else (_UNKNOWN_PACKAGE, "")
     return Plugin(kind, point.name, name, version, point.value, point)

@@ -1,20 +1,20 @@
-"""What can go wrong in the kit or the set-up, as types.
+"""The errors of the kit and of its set-up.
 
     ContinuityError             exit code
      ├─ UsageError              2   a typo in a profile, an unknown target, a missing key
      ├─ UnreachableError        3   nothing answers at the target's address
-     └─ KitError                4   the kit itself, or what it started, failed
-         └─ NotStartedError         a target that the kit starts does not come up
+     └─ KitError                4   the kit fails, or a process that it starts
+         └─ NotStartedError         the kit cannot start the target
 
-A failed expectation is not in this tree: it is a verdict about the target, not an error.
-Each message has three parts: what was wrong, where, what to do now.
+A failed expectation is not an error: it is a verdict about the target (see `failure`).
+Each message has three parts: what is wrong, where, and what to do now.
 """
 
 from typing import ClassVar
 
 
 class ContinuityError(Exception):
-    """Base of all errors of the kit. `exit_code` is what both commands end with."""
+    """Base of all errors of the kit. `exit_code`: the exit code of `continuity` and of pytest."""
 
     exit_code: ClassVar[int] = 4
 
@@ -38,4 +38,4 @@ class KitError(ContinuityError):
 
 
 class NotStartedError(KitError):
-    """At the start of a run it is the set-up's fault. In the middle of a scenario it is a finding about the target."""
+    """The target does not start. At the start of a run this is an error of the set-up; during a scenario it is a finding."""

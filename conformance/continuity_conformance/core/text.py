@@ -1,18 +1,19 @@
-"""Text from a server, made visible: what would act on a terminal, reorder a line or break XML is shown as what it is.
+r"""Make text from a server safe to show, and shorten it.
 
-Done once, where results.json is read, so that no format can forget it. In JSON strings the form is the character itself: `\u202e`.
+Characters that control a terminal, reorder a line or break XML are shown as an escape such as `\u202e`. This is done once, when
+results.json is read, so that no report format can forget it.
 """
 
 import re
 from typing import Any, Final
 
-_ACTING: Final = re.compile(
+_UNSAFE: Final = re.compile(
     "["
-    "\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters, terminal escapes among them; tab and line feed stay
-    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # they reorder what stands around them
-    "\u2028\u2029"  # line ends that not every reader knows
-    "\ud800-\udfff"  # lone surrogates: no encoding has them
-    "\ufdd0-\ufdef\ufffe\uffff"  # no characters, and not allowed in XML
+    "\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters, which include terminal escapes; tab and line feed stay
+    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # they change the direction of the text around them
+    "\u2028\u2029"  # line ends that some programs do not know
+    "\ud800-\udfff"  # lone surrogates, which cannot be encoded
+    "\ufdd0-\ufdef\ufffe\uffff"  # not characters, and some are not allowed in XML
     "]"
 )
 
@@ -20,9 +21,9 @@ _LEFT_OUT: Final = re.compile(r" … \((\d{1,12}) characters left out\) … ")
 
 
 def visible(value: Any) -> Any:
-    """The same data, with every string in it harmless."""
+    """A copy of JSON data with every unsafe character escaped."""
     if isinstance(value, str):
-        return _ACTING.sub(_escape, value)
+        return _UNSAFE.sub(_escape, value)
     if isinstance(value, dict):
         return {visible(key): visible(inner) for key, inner in value.items()}
     return [visible(inner) for inner in value] if isinstance(value, list) else value
@@ -37,7 +38,10 @@ def cut(text: str, length: int) -> str:
 
 
 def without_middle(text: str, length: int) -> str:
-    """Head and tail: of a stream, how it ended is often the point. What is left out is counted, also what was left out before."""
+    """Shorten a text to its head and tail: the end of a stream is often the important part.
+
+    The note in the middle counts the characters that are left out, including those of an earlier note.
+    """
     if len(text) <= length:
         return text
     head = length // 4

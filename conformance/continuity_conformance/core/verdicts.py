@@ -1,6 +1,6 @@
-"""Verdicts: of a scenario, of a requirement, of a run.
+"""The verdicts on a scenario, on a requirement and on a run, and the rules that combine them.
 
-Pure data and the rules that combine it. Knows neither HTTP nor pytest.
+Pure data: knows neither HTTP nor pytest.
 """
 
 import enum
@@ -25,9 +25,9 @@ class Verdict(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One scenario or example as it went. `exchanges` and `interventions` are JSON objects, already redacted and cut.
+    """What happened in one scenario or example. `exchanges` and `interventions` are JSON objects, already redacted and shortened.
 
-    `interventions` is None where nobody noted them: in the results of an earlier kit.
+    `interventions` is None in results of an earlier kit, which did not record them.
     """
 
     scenario: str
@@ -45,7 +45,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The verdict on one requirement. `failure` is the whole text for a terminal. `manual`: a person answers, no run can."""
+    """The verdict on one requirement. `failure` is the full text for a terminal. `manual`: a person reviews it, a run cannot decide it."""
 
     id: str
     area: str
@@ -58,11 +58,11 @@ class Result:
     evidence: tuple[Evidence, ...] = field(default=(), repr=False)
     manual: bool = False
     pack: str = ""
-    """The pack that the requirement comes from; empty for the release's own."""
+    """The pack that the requirement comes from. Empty for requirements of the release."""
 
 
 def undecided(requirement: Requirement, verdict: Verdict, reason: str) -> Result:
-    """Make a result that no scenario stands behind."""
+    """A result without evidence: no scenario was played."""
     return Result(
         requirement.id,
         requirement.area,
@@ -76,11 +76,11 @@ def undecided(requirement: Requirement, verdict: Verdict, reason: str) -> Result
 
 
 def by_review(requirement: Requirement) -> Result:
-    """Leave the question to a person: what nobody ran is never counted as passed."""
+    """The result of a requirement that a person reviews. It counts as not tested, never as passed."""
     return replace(undecided(requirement, Verdict.NOT_TESTED, f"a reviewer answers: {requirement.manual}"), manual=True)
 
 
-# A requirement with several scenarios is as good as its worst one. Not applicable scenarios say nothing about the others.
+# The verdict on a requirement is that of its worst scenario. A scenario that does not apply changes nothing.
 _WORST_FIRST = (Verdict.FAIL, Verdict.ERROR, Verdict.NOT_TESTED, Verdict.PASS, Verdict.NOT_APPLICABLE)
 
 
@@ -90,7 +90,7 @@ def worst(verdicts: Iterable[Verdict]) -> Verdict:
 
 
 def by_weight(evidence: Iterable[Evidence]) -> list[Evidence]:
-    """The most telling first."""
+    """Sort the evidence: failures first, then errors, and so on."""
     return sorted(evidence, key=lambda each: _WORST_FIRST.index(each.outcome))
 
 
@@ -125,7 +125,7 @@ _SPOKEN = {
 
 
 def run_verdict(results: Sequence[Result], *, fail_on: Level = Level.MUST) -> RunVerdict:
-    """The verdict of a whole release. A run that tested nothing is incomplete, never conformant."""
+    """The verdict on a whole run. A run that tests nothing is incomplete, never conformant."""
     gating = [result for result in results if (result.level.binding or fail_on is not Level.MUST) and not result.manual]
     verdicts = {result.verdict for result in gating}
     if Verdict.FAIL in verdicts:

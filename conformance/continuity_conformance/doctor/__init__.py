@@ -1,4 +1,4 @@
-"""`continuity doctor`: what a server at an address is, found out by a handful of requests, and a profile to start from.
+"""`continuity doctor`: find out with a few requests what a server is and what a run could test, and write a first profile.
 
-It asks as a run would at its start (`calibration`), and tells what a run could decide by what a run would ask (`applicability`).
+It starts as a run does (`run.calibrate`), and uses the same rules as a run to say what can be tested (`run.applicability`).
 """

@@ -1,4 +1,4 @@
-"""The address: whether an OpenAI-compatible server is under it, or under another path of the same host."""
+"""Find an OpenAI-compatible server: at the given address, or at another path of the same host."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -7,48 +7,48 @@ from urllib.parse import urlsplit, urlunsplit
 from continuity_conformance.http.messages import Answer, dig
 
 MODELS: Final = "/v1/models"
-_USUAL: Final = ("/api", "/openai")
-_WANTS_KEY: Final = frozenset({401, 403})
-_SHOWN: Final = 60
+_COMMON_PATHS: Final = ("/api", "/openai")
+_KEY_REFUSED: Final = frozenset({401, 403})
+_MAX_SHOWN: Final = 60
 
 
-def elsewhere(url: str) -> Iterator[str]:
-    """Other addresses of the same host that servers of this kind often have: fewer parts of the path, none, and the usual ones."""
+def other_addresses(url: str) -> Iterator[str]:
+    """Other addresses of the same host to try: with a shorter path, without a path, and with common paths."""
     parts = urlsplit(url)
     path = parts.path.rstrip("/")
     shorter = [path[: len(path) - cut] for cut in range(1, len(path) + 1) if path[len(path) - cut] == "/"]
-    for other in dict.fromkeys((*shorter, *(f"{base}{more}" for base in (path, "") for more in _USUAL))):
+    for other in dict.fromkeys((*shorter, *(f"{base}{more}" for base in (path, "") for more in _COMMON_PATHS))):
         if other != path:
             yield urlunsplit((parts.scheme, parts.netloc, other, "", ""))
 
 
 def lists_models(answer: Answer) -> bool:
-    """Whether this is the list of models of an OpenAI-compatible server."""
+    """True for a list of models, as OpenAI-compatible servers return it."""
     return answer.accepted and isinstance(dig(answer.body, "data"), list)
 
 
-def may_be_it(answer: Answer) -> bool:
-    """A list, or a refusal in JSON for want of a key."""
-    return lists_models(answer) or (answer.status in _WANTS_KEY and dig(answer.body, "error") is not None)
+def looks_compatible(answer: Answer) -> bool:
+    """True for a list of models, or for a JSON error that says that a key is missing or wrong."""
+    return lists_models(answer) or (answer.status in _KEY_REFUSED and dig(answer.body, "error") is not None)
 
 
 def model_names(answer: Answer) -> list[str]:
-    listed = dig(answer.body, "data")
-    names = [dig(model, "id") for model in listed] if isinstance(listed, list) else []
+    models = dig(answer.body, "data")
+    names = [dig(model, "id") for model in models] if isinstance(models, list) else []
     return [name for name in names if isinstance(name, str) and name]
 
 
-def shown(answer: Answer) -> str:
-    """An answer in a few words: status, type, and the title of a page or the beginning of what it says."""
+def short_text(answer: Answer) -> str:
+    """An answer in a few words: status, content type, and the title of a web page or the start of the body."""
     if answer.error and not answer.status:
         return answer.error
-    if moved := answer.fields("Location"):
-        return f"{answer.status}, and sends us to {moved[0]}"
+    if location := answer.fields("Location"):
+        return f"{answer.status}, a redirect to {location[0]}"
     text = " ".join(answer.text.split())
-    low = text.lower()
-    if "<title>" in low:
-        start = low.index("<title>") + len("<title>")
-        end = low.find("</title>", start)
+    lowered = text.lower()
+    if "<title>" in lowered:
+        start = lowered.index("<title>") + len("<title>")
+        end = lowered.find("</title>", start)
         text = text[start : end if end >= 0 else None]
-    cut = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+    cut = text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}…"
     return " ".join(part for part in (str(answer.status), answer.content_type, f'"{cut}"' if cut else "") if part)

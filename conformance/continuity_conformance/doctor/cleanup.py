@@ -1,4 +1,4 @@
-"""Clean-up: what the doctor's requests made is taken away again where the target lets it, and named where not."""
+"""Delete the sessions and responses that the doctor's requests created, and list those that cannot be deleted."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,76 +10,76 @@ from continuity_conformance.run.calibrate import ask
 from continuity_conformance.scenario.context import Context
 from continuity_conformance.target.profile import Profile
 
-SESSIONS: Final[Mapping[str, str]] = {"/v1/sessions": "", "/api/sessions": "session"}
-"""Where servers have their sessions, and the field of the answer that one stands in."""
+SESSION_PATHS: Final[Mapping[str, str]] = {"/v1/sessions": "", "/api/sessions": "session"}
+"""The paths where servers have their sessions, and the field of the answer that contains one (empty: the answer itself)."""
 _GONE: Final = frozenset({404, 410})
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
-    """Something that a request of ours made."""
+class CreatedItem:
+    """A session or response that one of the doctor's requests created."""
 
     kind: str
     id: str
 
 
 @dataclass(frozen=True, slots=True)
-class Cleaned:
-    removed: tuple[Made, ...]
-    left: tuple[Made, ...]
+class CleanupResult:
+    removed: tuple[CreatedItem, ...]
+    left: tuple[CreatedItem, ...]
 
 
-def places(profile: Profile) -> list[str]:
-    """Where a session may be deleted, in the order in which that is tried."""
-    return list(dict.fromkeys((profile.sessions, *SESSIONS)))
+def session_paths(profile: Profile) -> list[str]:
+    """The paths where the doctor tries to delete a session, in this order."""
+    return list(dict.fromkeys((profile.sessions, *SESSION_PATHS)))
 
 
-async def clean_up(context: Context, exchanges: Sequence[tuple[Request, Answer]]) -> Cleaned:
-    """Delete each of them. Where the first of a kind cannot be deleted, the others are not tried."""
-    removed: list[Made] = []
-    left: list[Made] = []
-    paths = {"response": ["/v1/responses"], "session": places(context.target.profile)}
-    for each in dict.fromkeys(_made(context, exchanges)):
-        path, answer = await _deleted(context, each, paths[each.kind])
-        paths[each.kind] = [path] if path else []
+async def clean_up(context: Context, exchanges: Sequence[tuple[Request, Answer]]) -> CleanupResult:
+    """Delete each created item. If the first item of a kind cannot be deleted, the others of that kind are not tried."""
+    removed: list[CreatedItem] = []
+    left: list[CreatedItem] = []
+    paths = {"response": ["/v1/responses"], "session": session_paths(context.target.profile)}
+    for item in dict.fromkeys(_created_items(context, exchanges)):
+        path, answer = await _delete(context, item, paths[item.kind])
+        paths[item.kind] = [path] if path else []
         if answer is not None and answer.accepted:
-            removed.append(each)
-        elif answer is None or not _was_never_there(context, each, answer):
-            left.append(each)
-    return Cleaned(tuple(removed), tuple(left))
+            removed.append(item)
+        elif answer is None or not _was_never_stored(context, item, answer):
+            left.append(item)
+    return CleanupResult(tuple(removed), tuple(left))
 
 
-async def _deleted(context: Context, made: Made, paths: Sequence[str]) -> tuple[str, Answer | None]:
-    """The first of these paths under which it can be deleted, and the answer; the last answer where it can be under none."""
+async def _delete(context: Context, item: CreatedItem, paths: Sequence[str]) -> tuple[str, Answer | None]:
+    """Try to delete the item at each path. Returns the path that works and its answer, or no path and the last answer."""
     answer = None
     for path in paths:
-        answer = await ask(context, "DELETE", f"{path}/{quote(made.id, safe='')}")
-        own = path in {"/v1/responses", context.target.profile.sessions}
-        if answer.accepted or (own and _was_never_there(context, made, answer)):
+        answer = await ask(context, "DELETE", f"{path}/{quote(item.id, safe='')}")
+        is_known_path = path in {"/v1/responses", context.target.profile.sessions}
+        if answer.accepted or (is_known_path and _was_never_stored(context, item, answer)):
             return path, answer
     return "", answer
 
 
-def _was_never_there(context: Context, made: Made, answer: Answer) -> bool:
-    """Every response of ours asks not to be stored; a session is not there where the target has sessions, and not this one."""
-    return answer.status in _GONE and (made.kind == "response" or "sessions" in context.target.offers)
+def _was_never_stored(context: Context, item: CreatedItem, answer: Answer) -> bool:
+    """True if "not found" means that there is nothing to delete: responses ask not to be stored, and the target offers sessions."""
+    return answer.status in _GONE and (item.kind == "response" or "sessions" in context.target.offers)
 
 
-def _made(context: Context, exchanges: Sequence[tuple[Request, Answer]]) -> Iterator[Made]:
-    """Responses first: they belong to sessions."""
+def _created_items(context: Context, exchanges: Sequence[tuple[Request, Answer]]) -> Iterator[CreatedItem]:
+    """Responses first, because they belong to sessions."""
     turns = [(request, answer) for request, answer in exchanges if request.method == "POST" and answer.accepted]
     for request, answer in turns:
         response = dig(answer.body, "id")
         if request.path.endswith("/v1/responses") and isinstance(response, str):
-            yield Made("response", response)
+            yield CreatedItem("response", response)
     for request, answer in turns:
         for session in _sessions(context, request, answer):
-            yield Made("session", session)
+            yield CreatedItem("session", session)
 
 
 def _sessions(context: Context, request: Request, answer: Answer) -> Iterator[str]:
     header = context.target.header.lower()
     yield from (value for name, value in request.headers if name.lower() == header)
     yield from answer.fields(header)
-    named = dig(request.body, context.target.profile.body) if context.target.profile.body else None
-    yield from [named] if isinstance(named, str) else []
+    in_body = dig(request.body, context.target.profile.body) if context.target.profile.body else None
+    yield from [in_body] if isinstance(in_body, str) else []

@@ -1,4 +1,4 @@
-"""What the doctor found: sentences under a few topics, and the data that they are about. It knows neither HTTP nor a terminal."""
+"""What the doctor found: sentences, each with a topic, and the data behind them. Knows neither HTTP nor a terminal."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from continuity_spec import Requirement
 
 
 class Topic(StrEnum):
-    """What is looked at, in this order."""
+    """The topics, in the order of the output."""
 
     REACH = "reach"
     API = "api"
@@ -25,31 +25,31 @@ class Topic(StrEnum):
 
 
 class NoTurnError(ContinuityError):
-    """The server is there, and a plain chat turn does not succeed on it: nothing could pass."""
+    """The server answers, but a plain chat turn fails, so no requirement could pass."""
 
     exit_code = 1
 
 
 @dataclass(slots=True)
 class Findings:
-    """Filled step by step, so that what was found before a step failed is told too."""
+    """Each step of the survey adds to it, so that a failed survey still has the findings of the steps before."""
 
     url: str
-    said: list[tuple[Topic, str]] = field(default_factory=list)
+    sentences: list[tuple[Topic, str]] = field(default_factory=list)
     target: Target | None = None
     header_from: str = ""
     declared: bool = False
-    """Whether options and offers stand in its capabilities."""
-    slowest: float = 0.0
+    """The server's capabilities declare its options and offers."""
+    slowest_seconds: float = 0.0
     prospects: Sequence[tuple[Requirement, Prospect, str]] = ()
     requests: int = 0
     seconds: float = 0.0
     left: list[str] = field(default_factory=list)
-    """What was made and could not be taken away."""
+    """The sessions and responses that the doctor created and could not delete."""
     error: ContinuityError | None = None
 
-    def say(self, topic: Topic, text: str) -> None:
-        self.said.append((topic, text))
+    def add(self, topic: Topic, sentence: str) -> None:
+        self.sentences.append((topic, sentence))
 
     @property
     def exit_code(self) -> int:
@@ -57,7 +57,7 @@ class Findings:
 
     @property
     def missing(self) -> Mapping[str, list[str]]:
-        """Why something cannot be tested, and which requirements that are: what helps most comes first."""
+        """The reasons why requirements cannot be tested, with their ids. The reason with the most requirements comes first."""
         reasons: dict[str, list[str]] = {}
         for requirement, prospect, reason in self.prospects:
             if prospect in {Prospect.NOT_TESTED, Prospect.REFUTABLE}:

@@ -1,19 +1,19 @@
-"""The findings for people, in 80 columns and without colour, and for machines, as JSON."""
+"""Render the findings as text of 80 columns without colour, or as JSON."""
 
 import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from continuity_conformance.doctor.dry_run import Planned
+from continuity_conformance.doctor.dry_run import PlannedRequest
 from continuity_conformance.doctor.findings import Findings, Topic
 from continuity_conformance.results.classes import NAMES, class_of
 from continuity_conformance.run.applicability import Prospect
 from continuity_spec import Requirement
 
 WIDTH: Final = 80
-_TOPIC: Final = 10
-_IDS_SHOWN: Final = 5
+_TOPIC_WIDTH: Final = 10
+_MAX_IDS: Final = 5
 _NO_CLASS: Final = "no class"
 _HEADS: Final = {
     Prospect.TESTABLE: "testable",
@@ -26,11 +26,11 @@ _HEADS: Final = {
 
 def lines(findings: Findings) -> Iterator[str]:
     last = ""
-    for topic, text in sorted(findings.said, key=lambda each: list(Topic).index(each[0])):
-        yield from _filled("" if topic == last else topic.value, text)
+    for topic, sentence in sorted(findings.sentences, key=lambda each: list(Topic).index(each[0])):
+        yield from _wrap("" if topic == last else topic.value, sentence)
         last = topic.value
     if findings.left:
-        yield from _filled("", ", ".join(findings.left))
+        yield from _wrap("", ", ".join(findings.left))
     if findings.prospects:
         yield from _prospects(findings)
     yield ""
@@ -38,16 +38,16 @@ def lines(findings: Findings) -> Iterator[str]:
 
 
 def _prospects(findings: Findings) -> Iterator[str]:
-    yield from ("", "What a run with these settings could decide:", "")
+    yield from ("", "What a run with these settings can decide:", "")
     yield from _table(findings, lambda each: each.area)
     yield ""
     yield from _table(findings, lambda each: class_of(each) or _NO_CLASS, total=False)
     if findings.missing:
-        yield from ("", "What it takes to test more:")
+        yield from ("", "What is missing to test more:")
     for reason, ids in findings.missing.items():
-        more = f", … ({len(ids)})" if len(ids) > _IDS_SHOWN else ""
+        more = f", … ({len(ids)})" if len(ids) > _MAX_IDS else ""
         yield from textwrap.wrap(f"  {reason}", WIDTH, subsequent_indent="  ")
-        yield f"      {', '.join(ids[:_IDS_SHOWN])}{more}"
+        yield f"      {', '.join(ids[:_MAX_IDS])}{more}"
 
 
 def _table(findings: Findings, group: Callable[[Requirement], str], *, total: bool = True) -> Iterator[str]:
@@ -57,21 +57,21 @@ def _table(findings: Findings, group: Callable[[Requirement], str], *, total: bo
         rows.setdefault(group(requirement), Counter())[prospect] += 1
     if total:
         rows["total"] = sum(rows.values(), Counter())
-    for name, counted in sorted(rows.items(), key=lambda row: _rank(row[0])):
-        yield "  ".join((f"{name:11}", *(f"{counted[prospect]:{len(head)}}" for prospect, head in _HEADS.items())))
+    for name, counts in sorted(rows.items(), key=lambda row: _rank(row[0])):
+        yield "  ".join((f"{name:11}", *(f"{counts[prospect]:{len(head)}}" for prospect, head in _HEADS.items())))
 
 
 def _rank(name: str) -> int:
-    """The classes in the catalogue's order, what has none last; areas are in the order of their files."""
+    """Sort classes in the order of `NAMES`, and "no class" last. Areas have one rank and keep their order."""
     return NAMES.index(name) if name in NAMES else len(NAMES) + (name == _NO_CLASS)
 
 
-def _filled(topic: str, text: str) -> Iterator[str]:
+def _wrap(topic: str, sentence: str) -> Iterator[str]:
     yield from textwrap.wrap(
-        text,
+        sentence,
         WIDTH,
-        initial_indent=f"{topic:{_TOPIC}}",
-        subsequent_indent=" " * _TOPIC,
+        initial_indent=f"{topic:{_TOPIC_WIDTH}}",
+        subsequent_indent=" " * _TOPIC_WIDTH,
         break_long_words=False,
         break_on_hyphens=False,
     )
@@ -83,7 +83,7 @@ def as_json(findings: Findings) -> dict[str, object]:
         "url": findings.url,
         "exit_code": findings.exit_code,
         "error": str(findings.error) if findings.error is not None else None,
-        "said": [{"topic": topic.value, "text": text} for topic, text in findings.said],
+        "said": [{"topic": topic.value, "text": sentence} for topic, sentence in findings.sentences],
         "header": target.header if target is not None and findings.header_from else None,
         "options": dict(target.options) if target is not None else {},
         "offers": sorted(target.offers) if target is not None else [],
@@ -99,9 +99,9 @@ def as_json(findings: Findings) -> dict[str, object]:
     }
 
 
-def plan(planned: Sequence[Planned]) -> Iterator[str]:
-    """Every request as it would be sent."""
-    for number, (request, times) in enumerate(((each.request, each.times) for each in planned), 1):
+def plan_lines(plan: Sequence[PlannedRequest]) -> Iterator[str]:
+    """Every request of a dry run as it would be sent."""
+    for number, (request, times) in enumerate(((each.request, each.times) for each in plan), 1):
         yield f"{number:3}  {request.method} {request.url}{f'   (up to {times} times)' if times > 1 else ''}"
         yield from (f"     {name}: {value}" for name, value in request.fields.items())
         yield from [f"     {request.data.decode()}"] if request.data is not None else []

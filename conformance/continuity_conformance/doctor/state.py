@@ -1,4 +1,4 @@
-"""The server that is looked at, as far as it is known: what was found, the profile that fits it best, and what was sent to it."""
+"""The state of a survey: the findings so far, the profile that fits the server best, and the requests that were sent."""
 
 from dataclasses import dataclass
 
@@ -13,16 +13,17 @@ from continuity_conformance.target.server import Server
 
 
 @dataclass(slots=True)
-class Patient:
-    """`rehearses`: nothing is sent, and what would be is in `transport.exchanges`."""
+class SurveyState:
+    """The state of one survey. `dry_run`: nothing is sent; `transport.exchanges` has what a survey would send."""
 
     findings: Findings
     profile: Profile
     transport: Recorder
-    rehearses: bool = False
+    dry_run: bool = False
 
-    def say(self, topic: Topic, text: str) -> None:
-        self.findings.say(topic, text)
+    def add(self, topic: Topic, sentence: str) -> None:
+        """Add a sentence to the findings."""
+        self.findings.add(topic, sentence)
 
     def context(self, observer: Observer | None = None) -> Context:
         server, target = Server(self.findings.url, self.profile), assumed(self.profile)
@@ -30,6 +31,6 @@ class Patient:
         return Context(target, server, self.transport, controls, observer, {}, {})
 
 
-def dialogue_on(context: Context) -> Dialogue:
-    """A dialogue of its own, with names of its own."""
+def new_dialogue(context: Context) -> Dialogue:
+    """A new dialogue with its own variables."""
     return Dialogue(context, {})

@@ -1,6 +1,6 @@
-"""The survey: one look at a server, from its address to what a run could decide about it.
+"""The survey of a server: from its address to what a run could test.
 
-Each step adds to the findings. What makes the next one pointless ends it, as an error that is told with what was found until then.
+Each step adds to the findings. An error ends the survey; it is kept together with the findings of the steps before.
 """
 
 import time
@@ -11,12 +11,12 @@ from typing import Final
 
 from continuity_conformance.core.errors import ContinuityError, UnreachableError
 from continuity_conformance.doctor import address, inventory
-from continuity_conformance.doctor.cleanup import clean_up, places
-from continuity_conformance.doctor.dry_run import Rehearsal
+from continuity_conformance.doctor.cleanup import clean_up, session_paths
+from continuity_conformance.doctor.dry_run import DryRun
 from continuity_conformance.doctor.findings import Findings, Topic
 from continuity_conformance.doctor.first_turns import first_turns
 from continuity_conformance.doctor.recorder import Recorder
-from continuity_conformance.doctor.state import Patient
+from continuity_conformance.doctor.state import SurveyState
 from continuity_conformance.http.connect import must_answer, other_than_http
 from continuity_conformance.http.messages import Answer, Request
 from continuity_conformance.http.tls import trust
@@ -30,144 +30,147 @@ from continuity_conformance.target.server import Server
 from continuity_spec import Requirement
 
 _CONNECT_SECONDS: Final = 5.0
-_FIRST_SECONDS: Final = 5.0
+_QUICK_SECONDS: Final = 5.0
 _GREETING_SECONDS: Final = 1.0
 
 
-async def rehearse(url: str, profile: Profile, requirements: Sequence[Requirement]) -> list[Sequence[Request]]:
-    """What a visit would send at most: one visit for each place where the target may have its sessions."""
-    visits = [await survey(url, profile, requirements, rehearsed_at=place) for place in places(profile)]
-    return [[request for request, _ in patient.transport.exchanges] for patient in visits]
+async def dry_run(url: str, profile: Profile, requirements: Sequence[Requirement]) -> list[Sequence[Request]]:
+    """The requests that a survey could send: one dry run for each path where the server may have its sessions."""
+    states = [await survey(url, profile, requirements, dry_run_at=path) for path in session_paths(profile)]
+    return [[request for request, _ in state.transport.exchanges] for state in states]
 
 
-async def survey(url: str, profile: Profile, requirements: Sequence[Requirement], *, rehearsed_at: str = "") -> Patient:
-    """Find out all that can be found out. `rehearsed_at`: nothing is sent, and the server of the rehearsal has its sessions there."""
+async def survey(
+    url: str, profile: Profile, requirements: Sequence[Requirement], *, dry_run_at: str = ""
+) -> SurveyState:
+    """Survey a server. `dry_run_at`: send nothing; the imagined server of the dry run has its sessions at this path."""
     began, seconds, trusted = time.monotonic(), profile.limits.turn_seconds, trust(profile.ca)
 
-    def sender(within: float) -> Recorder:
-        return Rehearsal(profile, rehearsed_at) if rehearsed_at else Recorder(within, trusted)
+    def recorder(timeout: float) -> Recorder:
+        return DryRun(profile, dry_run_at) if dry_run_at else Recorder(timeout, trusted)
 
     async with AsyncExitStack() as stack:
-        patient = Patient(
-            Findings(url), profile, await stack.enter_async_context(sender(seconds)), rehearses=bool(rehearsed_at)
-        )
-        # The first questions cost a server nothing: it is not waited for as a turn is.
-        quick = await stack.enter_async_context(sender(min(seconds, _FIRST_SECONDS)))
+        transport = await stack.enter_async_context(recorder(seconds))
+        state = SurveyState(Findings(url), profile, transport, dry_run=bool(dry_run_at))
+        # The first requests are no turns, so a short timeout is enough for them.
+        quick = await stack.enter_async_context(recorder(min(seconds, _QUICK_SECONDS)))
         try:
-            await _reach(patient)
-            await _api(patient, quick)
-            await _look(patient, await _observer(patient, stack), requirements)
+            await _connect(state)
+            await _find_api(state, quick)
+            await _examine(state, await _observer(state, stack), requirements)
         except ContinuityError as error:
-            patient.findings.error = error
-        patient.transport.exchanges[:0] = quick.exchanges
-        patient.findings.requests = patient.transport.sent + quick.sent
-    patient.findings.seconds = time.monotonic() - began
-    return patient
+            state.findings.error = error
+        state.transport.exchanges[:0] = quick.exchanges
+        state.findings.requests = state.transport.sent + quick.sent
+    state.findings.seconds = time.monotonic() - began
+    return state
 
 
-async def _look(patient: Patient, observer: Observer | None, requirements: Sequence[Requirement]) -> None:
-    context = patient.context(observer)
+async def _examine(state: SurveyState, observer: Observer | None, requirements: Sequence[Requirement]) -> None:
+    context = state.context(observer)
     try:
-        told = await capabilities(context)
-        dialogue = await first_turns(patient, context, told)
-        await inventory.auth(patient, context)
-        await conclude(dialogue, told)
-        await inventory.offers(patient, dialogue, told)
-        inventory.model(patient, dialogue)
-        inventory.controls(patient, context, told)
-        patient.findings.target = context.target
-        patient.findings.prospects = [(each, *forecast(context, each)) for each in requirements]
+        declared = await capabilities(context)
+        dialogue = await first_turns(state, context, declared)
+        await inventory.auth(state, context)
+        await conclude(dialogue, declared)
+        await inventory.offers(state, dialogue, declared)
+        inventory.model(state, dialogue)
+        inventory.controls(state, context, declared)
+        state.findings.target = context.target
+        state.findings.prospects = [(each, *forecast(context, each)) for each in requirements]
     finally:
-        await _clean(patient, context)
+        await _clean_up(state, context)
 
 
-async def _reach(patient: Patient) -> None:
-    if patient.rehearses:
+async def _connect(state: SurveyState) -> None:
+    if state.dry_run:
         return
-    reached = await must_answer(patient.findings.url, patient.profile.ca, _CONNECT_SECONDS)
-    tls = f", {reached.tls} with a certificate that is trusted" if reached.tls else ""
-    named = f" ({reached.address})" if reached.address != reached.host else ""
-    patient.say(
-        Topic.REACH, f"{reached.host}{named} port {reached.port} answers in {reached.seconds * 1000:.0f} ms{tls}"
-    )
+    reached = await must_answer(state.findings.url, state.profile.ca, _CONNECT_SECONDS)
+    tls = f", {reached.tls} with a trusted certificate" if reached.tls else ""
+    ip = f" ({reached.address})" if reached.address != reached.host else ""
+    milliseconds = f"{reached.seconds * 1000:.0f} ms"
+    state.add(Topic.REACH, f"{reached.host}{ip} port {reached.port} accepts connections in {milliseconds}{tls}")
 
 
-async def _api(patient: Patient, quick: Recorder) -> None:
-    """GET /v1/models: no turn, no cost, and nearly every server of this kind has it; else it may be somewhere else on this host."""
-    context = replace(patient.context(), transport=quick)
-    listed = await ask(context, "GET", address.MODELS)
-    await _must_speak_http(patient, listed)
-    if not address.may_be_it(listed):
-        listed = await _elsewhere(patient, context, listed)
-    names = address.model_names(listed)
-    if names and patient.profile.model not in names:
+async def _find_api(state: SurveyState, quick: Recorder) -> None:
+    """Ask for the models: this costs nothing, and nearly every OpenAI-compatible server lists them. If there are none, try other addresses."""
+    context = replace(state.context(), transport=quick)
+    answer = await ask(context, "GET", address.MODELS)
+    await _require_http(state, answer)
+    if not address.looks_compatible(answer):
+        answer = await _try_other_addresses(state, context, answer)
+    names = address.model_names(answer)
+    if names and state.profile.model not in names:
         more = f", and {len(names) - 1} more" if names[1:] else ""
-        patient.profile = replace(patient.profile, model=names[0])
-        patient.say(Topic.API, f"OpenAI-compatible; it lists the model {names[0]}{more}, which is asked for")
+        state.profile = replace(state.profile, model=names[0])
+        state.add(Topic.API, f"OpenAI-compatible; it lists the model {names[0]}, which the doctor uses{more}")
     elif names:
-        patient.say(Topic.API, f"OpenAI-compatible; it has the model {patient.profile.model}")
-    elif address.may_be_it(listed):
-        patient.say(Topic.API, f"it may well be: GET {address.MODELS} is refused for want of a key ({listed.status})")
+        state.add(Topic.API, f"OpenAI-compatible; it lists the model {state.profile.model}")
+    elif address.looks_compatible(answer):
+        state.add(Topic.API, f"probably OpenAI-compatible: GET {address.MODELS} requires a key ({answer.status})")
     else:
-        patient.say(Topic.API, f"GET {address.MODELS} gives no list of models: {address.shown(listed)}")
+        state.add(Topic.API, f"GET {address.MODELS} returns no list of models: {address.short_text(answer)}")
 
 
-async def _must_speak_http(patient: Patient, answer: Answer) -> None:
-    if answer.status or patient.rehearses:
+async def _require_http(state: SurveyState, answer: Answer) -> None:
+    if answer.status or state.dry_run:
         return
-    where = patient.findings.url
+    where = state.findings.url
     if answer.timed_out:
         raise UnreachableError(
-            f"It takes the connection, and gives {answer.error}.",
+            f"The server accepts the connection, but there is {answer.error}.",
             where=where,
-            do="See whether the server hangs, or whether this is its port.",
+            do="Check whether the server hangs, and whether the port is right.",
         )
-    what = await other_than_http(where, _GREETING_SECONDS)
-    raise UnreachableError(f"Something listens there, but {what}.", where=where, do="Check the address.")
+    problem = await other_than_http(where, _GREETING_SECONDS)
+    raise UnreachableError(f"Something listens at this address, but {problem}.", where=where, do="Check the address.")
 
 
-async def _elsewhere(patient: Patient, context: Context, listed: Answer) -> Answer:
-    """Another address of this host may be another application's: nothing goes there that is a secret, and with a secret nobody goes on there unasked."""
-    nobody = replace(patient.profile, principals={}, headers={})
-    for url in address.elsewhere(patient.findings.url):
-        elsewhere = replace(context, server=Server(url, nobody), target=assumed(nobody))
-        found = await ask(elsewhere, "GET", address.MODELS)
-        if address.may_be_it(found):
-            was, patient.findings.url = patient.findings.url, _only_with_nothing_to_lose(patient, url)
-            patient.say(Topic.API, f"not under {was}/v1 ({address.shown(listed)}), but under {url}/v1")
-            return found
-    return listed
+async def _try_other_addresses(state: SurveyState, context: Context, answer: Answer) -> Answer:
+    """Look for the API at other addresses of the host. They may belong to other applications, so no key and no header field is sent to them."""
+    without_secrets = replace(state.profile, principals={}, headers={})
+    for url in address.other_addresses(state.findings.url):
+        other = replace(context, server=Server(url, without_secrets), target=assumed(without_secrets))
+        other_answer = await ask(other, "GET", address.MODELS)
+        if address.looks_compatible(other_answer):
+            _require_no_secrets(state, url)
+            short = address.short_text(answer)
+            state.add(Topic.API, f"not at {state.findings.url}/v1 ({short}), but at {url}/v1")
+            state.findings.url = url
+            return other_answer
+    return answer
 
 
-def _only_with_nothing_to_lose(patient: Patient, url: str) -> str:
-    if not patient.profile.secrets:
-        return url
+def _require_no_secrets(state: SurveyState, url: str) -> None:
+    """Continue at another address only if there is no key that would be sent to it."""
+    if not state.profile.secrets:
+        return
     raise UnreachableError(
-        f"No OpenAI-compatible server is under this address, but one may be under {url}, which was asked without your key.",
-        where=patient.findings.url,
-        do=f"Give that address if your key is meant for it: continuity doctor {url}",
+        f"There is no OpenAI-compatible server at this address, but there may be one at {url}, where your key was not sent.",
+        where=state.findings.url,
+        do=f"If your key is for that address, run: continuity doctor {url}",
     )
 
 
-async def _observer(patient: Patient, stack: AsyncExitStack) -> Observer | None:
-    if not patient.profile.probe:
+async def _observer(state: SurveyState, stack: AsyncExitStack) -> Observer | None:
+    if not state.profile.probe:
         return None
-    if patient.rehearses:
+    if state.dry_run:
         return Probe()
-    return await stack.enter_async_context(RemoteProbe(patient.profile.probe))
+    return await stack.enter_async_context(RemoteProbe(state.profile.probe))
 
 
-async def _clean(patient: Patient, context: Context) -> None:
-    cleaned = await clean_up(context, list(patient.transport.exchanges))
-    patient.findings.left = [f"{each.kind} {each.id}" for each in cleaned.left]
-    if cleaned.removed:
-        patient.say(Topic.CLEANED, f"deleted again: {_counted([each.kind for each in cleaned.removed])}")
-    if cleaned.left:
-        kinds = _counted([each.kind for each in cleaned.left])
-        patient.say(Topic.CLEANED, f"LEFT BEHIND, since the server has no way to delete them: {kinds}")
+async def _clean_up(state: SurveyState, context: Context) -> None:
+    result = await clean_up(context, list(state.transport.exchanges))
+    state.findings.left = [f"{item.kind} {item.id}" for item in result.left]
+    if result.removed:
+        state.add(Topic.CLEANED, f"deleted: {_counts([item.kind for item in result.removed])}")
+    if result.left:
+        kinds = _counts([item.kind for item in result.left])
+        state.add(Topic.CLEANED, f"LEFT BEHIND, because the server has no way to delete them: {kinds}")
 
 
-def _counted(kinds: Sequence[str]) -> str:
+def _counts(kinds: Sequence[str]) -> str:
     return ", ".join(
         f"{kinds.count(kind)} {kind}{'s' if kinds.count(kind) > 1 else ''}" for kind in dict.fromkeys(kinds)
     )

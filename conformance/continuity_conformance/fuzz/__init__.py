@@ -1,1 +1,1 @@
-"""Random testing: requests that nobody thought of, against the OpenAPI document and a small model of the contract."""
+"""Random testing: generated requests and sequences, checked against the OpenAPI document and a model of the contract."""

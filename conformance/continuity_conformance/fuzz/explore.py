@@ -1,9 +1,7 @@
-"""One property, tried first on what is known to be awkward and then on what hypothesis makes up; a failing example is made smaller."""
+"""Try one property on fixed values and then on values that hypothesis generates, which also shrinks a failing one."""
 
 import contextlib
-import tempfile
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
 from typing import TypeVar
 
 import hypothesis
@@ -13,17 +11,19 @@ from hypothesis.errors import HypothesisException
 from hypothesis.strategies import SearchStrategy
 
 from continuity_conformance.core.budget import Budget
-from continuity_conformance.fuzz.findings import Finding, Findings, Found
+from continuity_conformance.core.cache import user_cache
+from continuity_conformance.fuzz.findings import Finding, SmallestFindings, WorthShrinking
 
 T = TypeVar("T")
 
 
-# What hypothesis remembers of Unicode is nothing for the folder that somebody tests in.
-set_hypothesis_home_dir(Path(tempfile.gettempdir()) / "session-continuity-hypothesis")
+# Hypothesis writes its caches to the working folder by default. The user's cache keeps that folder clean, and unlike
+# a fixed name in the system's temporary folder nobody else can prepare it.
+set_hypothesis_home_dir(user_cache() / "hypothesis")
 
 
-def settings_of(budget: Budget, *first: Phase) -> hypothesis.settings:
-    """Nothing is kept between runs: the seed alone says what is tried."""
+def hypothesis_settings(budget: Budget, *first: Phase) -> hypothesis.settings:
+    """Settings that keep nothing between runs: only the seed decides what is tried."""
     return hypothesis.settings(
         max_examples=budget.examples,
         database=None,
@@ -35,22 +35,22 @@ def settings_of(budget: Budget, *first: Phase) -> hypothesis.settings:
     )
 
 
-def explored(
-    strategy: SearchStrategy[T], play: Callable[[T], Iterable[Finding]], budget: Budget, first: Sequence[T] = ()
+def explore(
+    strategy: SearchStrategy[T], judge: Callable[[T], Iterable[Finding]], budget: Budget, fixed: Sequence[T] = ()
 ) -> list[Finding]:
-    """What was found, the smallest request of each kind."""
-    findings = Findings()
-    for value in first:
-        findings.add(play(value))
+    """Judge the fixed values, then generated ones. Return the finding with the smallest request of each kind."""
+    findings = SmallestFindings()
+    for value in fixed:
+        findings.add(judge(value))
 
     @hypothesis.seed(budget.seed)
-    @hypothesis.settings(settings_of(budget))
+    @hypothesis.settings(hypothesis_settings(budget))
     @hypothesis.given(strategy)
-    def one(value: T) -> None:
-        if findings.add(play(value)):
-            raise Found
+    def judge_generated(value: T) -> None:
+        if findings.add(judge(value)):
+            raise WorthShrinking
 
-    # The findings are kept; what hypothesis says of them (flaky, several) is for tests of functions.
-    with contextlib.suppress(Found, BaseExceptionGroup, HypothesisException):
-        one()
+    # The findings are already stored. Hypothesis reports (flaky, several failures) are meant for tests of functions.
+    with contextlib.suppress(WorthShrinking, BaseExceptionGroup, HypothesisException):
+        judge_generated()
     return findings.all()

@@ -1,4 +1,4 @@
-"""Findings of random testing, the smallest request of each kept, and how they read in the words of all other failures."""
+"""Findings of random testing: the smallest request of each kind is kept, and a finding fails a check like any other."""
 
 import enum
 import re
@@ -13,12 +13,12 @@ from continuity_conformance.scenario.exchange import Exchange
 from continuity_conformance.scenario.interventions import made_step
 
 _IDS: Final = re.compile(r"/(sessions|responses)/[^/]+")
-_SHRUNK_AT_MOST: Final = 25
-"""How often a finding may be tried on smaller requests: the smallest of so many is small enough to read."""
+_SHRINK_ATTEMPTS: Final = 25
+"""How many failing requests of one kind may ask for a smaller one. The smallest of these is short enough to read."""
 
 
 class Concern(enum.StrEnum):
-    """What an answer to a generated request can break; the word that a failure names as its expectation."""
+    """What an answer to a generated request can violate. The value is the expectation that a failure names."""
 
     SUCCESS = "accepted"
     REFUSAL = "refused"
@@ -31,7 +31,7 @@ class Concern(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One request whose answer is not as it must be."""
+    """One request with a wrong answer."""
 
     concern: str
     operation: str
@@ -47,33 +47,33 @@ class Finding:
         )
 
 
-def label_of(request: Request) -> str:
-    """An operation as the document names it, whatever id the request has."""
+def operation_label(request: Request) -> str:
+    """Return method and path as the OpenAPI document names them, with `{id}` for the id in the request."""
     path = _IDS.sub(r"/\1/{id}", request.path)
     return f"{request.method} {path}"
 
 
-class Found(Exception):  # noqa: N818 - it is a finding about the target, not an error
-    """Tells hypothesis that an example is worth making smaller."""
+class WorthShrinking(Exception):  # noqa: N818 - it is a signal to hypothesis, not an error
+    """Signal to hypothesis: this example fails, look for a smaller one."""
 
 
-class Findings:
-    """What was found so far, in the order in which it was found. Of each concern and operation the smallest request is kept."""
+class SmallestFindings:
+    """The findings so far, in the order of discovery. Each concern and operation keeps its smallest request only."""
 
     def __init__(self) -> None:
         self._smallest: dict[tuple[str, str], Finding] = {}
         self._times: dict[tuple[str, str], int] = {}
 
     def add(self, findings: Iterable[Finding]) -> bool:
-        """Keep them; tells whether smaller requests are worth a try."""
-        worth = False
+        """Add findings. True if it is worth looking for smaller requests."""
+        worth_shrinking = False
         for finding in findings:
             key = (finding.concern, finding.operation)
             known = self._smallest.get(key)
             self._smallest[key] = finding if known is None or finding.size < known.size else known
             self._times[key] = self._times.get(key, 0) + 1
-            worth = worth or self._times[key] <= _SHRUNK_AT_MOST
-        return worth
+            worth_shrinking = worth_shrinking or self._times[key] <= _SHRINK_ATTEMPTS
+        return worth_shrinking
 
     def of(self, concern: str) -> list[Finding]:
         return [finding for finding in self._smallest.values() if finding.concern == concern]
@@ -82,13 +82,13 @@ class Findings:
         return list(self._smallest.values())
 
 
-def tell(dialogue: Dialogue, findings: list[Finding]) -> None:
-    """Fail the check with its first finding, where there is one. Others are told by their number."""
+def fail_on_findings(dialogue: Dialogue, findings: list[Finding]) -> None:
+    """Fail the check with its first finding, if there is one. The failure lists the operations of the others."""
     if findings:
-        _tell(dialogue, findings)
+        _fail(dialogue, findings)
 
 
-def _tell(dialogue: Dialogue, findings: list[Finding]) -> NoReturn:
+def _fail(dialogue: Dialogue, findings: list[Finding]) -> NoReturn:
     first = findings[0]
     step = made_step("request", {})
     dialogue.exchanges[:] = [

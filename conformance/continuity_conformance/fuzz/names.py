@@ -1,8 +1,9 @@
-"""Names of our own: a generated id, slug or key never names what somebody else has stored.
+"""Names that belong to this run: a generated id, slug or key never names data that somebody else has stored.
 
-Turns write and deletions delete, so on a target that has lived `sess_1` may be a real session. Every generated name gets a prefix; one that is too
-long stays exactly as long as it was, so that a bound is still tried at its border. Each generated turn has a session and a slug of its own: what is made up
-likes the same few names, and hundreds of turns in one session would judge how long a history the target bears.
+Turns write and deletions delete, and on a target that is in use `sess_1` may be a real session. So every generated
+name gets a prefix. A name that becomes too long keeps its length, so that a length limit is still tried at its limit.
+Each generated turn has its own session and slug: generators repeat a few names, and hundreds of turns in one session
+would test how long a history the target can handle.
 """
 
 import itertools
@@ -14,82 +15,90 @@ from typing import Any, Final
 from continuity_conformance.scenario.context import Context
 from continuity_spec.derivation import salted
 
-LONGEST: Final = 256
+MAX_LENGTH: Final = 256
 _PATH_IDS: Final = ("session_id", "response_id")
 
 
 @dataclass(frozen=True, slots=True)
-class Namespace:
-    """The names of one run. `lived`: openings are salted too, because a derived turn overwrites what its opening has."""
+class RunNames:
+    """The names of one run.
+
+    `salt_openings` is for a target that is in use: a derived turn would write to the session with the same opening.
+    """
 
     prefix: str
-    lived: bool
+    salt_openings: bool
     _numbers: itertools.count = field(default_factory=itertools.count)  # type: ignore[type-arg]
 
     @classmethod
-    def of(cls, context: Context, seed: int) -> "Namespace":
-        """On a fresh target the same seed makes the same names."""
-        lived = context.server.lived
-        return cls(f"continuity-{secrets.token_hex(4) if lived else seed}-", lived)
+    def of(cls, context: Context, seed: int) -> "RunNames":
+        """Return the names for a target. On a fresh target the same seed makes the same names."""
+        in_use = context.server.may_hold_sessions
+        return cls(f"continuity-{secrets.token_hex(4) if in_use else seed}-", in_use)
 
-    def known(self, value: object) -> object:
-        """A name of ours for a generated one, always the same. What is no text, or empty, is left as it is."""
-        return _prefixed(self.prefix, value)
+    def prefixed(self, value: object) -> object:
+        """Return a generated name with our prefix, the same each time. A value that is no text, or blank, is unchanged."""
+        return _with_prefix(self.prefix, value)
 
-    def new(self, value: object) -> object:
-        """One that no other request has."""
-        return _prefixed(f"{self.fresh()}-", value)
+    def unique(self, value: object) -> object:
+        """Return a generated name with a prefix that no other request has."""
+        return _with_prefix(f"{self.new()}-", value)
 
-    def fresh(self) -> str:
-        """A name that was not there before."""
+    def new(self) -> str:
+        """Return a name that is new in this run."""
         return f"{self.prefix}{next(self._numbers)}"
 
-    def path(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        return {name: self.known(value) if name in _PATH_IDS else value for name, value in parameters.items()}
+    def path_parameters(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: self.prefixed(value) if name in _PATH_IDS else value for name, value in parameters.items()}
 
-    def fields(self, header: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-        """An Idempotency-Key that was used with another body is refused whatever else is sent: each request has a new one.
+    def headers(self, session_header: str, headers: Mapping[str, Any]) -> dict[str, Any]:
+        """Replace the session id and the Idempotency-Key, and trim blanks, which are no part of a header's value.
 
-        Blanks around a value are no part of it.
+        Every request has a new Idempotency-Key: one that was used with another body is always refused.
         """
-        trimmed = {name: value.strip(" \t") if isinstance(value, str) else value for name, value in fields.items()}
-        named = {name: self.new(value) if name.lower() == header.lower() else value for name, value in trimmed.items()}
+        trimmed = {name: value.strip(" \t") if isinstance(value, str) else value for name, value in headers.items()}
+        named = {
+            name: self.unique(value) if name.lower() == session_header.lower() else value
+            for name, value in trimmed.items()
+        }
         return {
-            name: self.fresh() if name.lower() == "idempotency-key" and _may_be_key(value) else value
+            name: self.new() if name.lower() == "idempotency-key" and _is_valid_key(value) else value
             for name, value in named.items()
         }
 
     def body(self, body: object) -> object:
+        """Replace the slug and the response id in a body, and salt its opening where that is needed."""
         if not isinstance(body, dict):
             return body
         named = dict(body)
-        for name, ours in (("conversation", self.new), ("previous_response_id", self.known)):
+        for name, rename in (("conversation", self.unique), ("previous_response_id", self.prefixed)):
             if name in named:
-                named[name] = _reference(named[name], ours)
-        if self.lived and _has_user_message(named.get("messages")):
+                named[name] = _renamed_reference(named[name], rename)
+        if self.salt_openings and _has_user_message(named.get("messages")):
             named["messages"] = salted(named["messages"], self.prefix)
         return named
 
 
-def _prefixed(prefix: str, value: object) -> object:
+def _with_prefix(prefix: str, value: object) -> object:
     if not isinstance(value, str) or not value.strip(" \t"):
         return value
     named = prefix + value
-    return named if len(named) <= LONGEST else prefix[: len(value)] + value[len(prefix) :]
+    return named if len(named) <= MAX_LENGTH else prefix[: len(value)] + value[len(prefix) :]
 
 
-def _reference(value: object, ours: Callable[[object], object]) -> object:
+def _renamed_reference(value: object, rename: Callable[[object], object]) -> object:
+    """Rename a reference, which is a name or an object with an `id`."""
     if isinstance(value, dict) and "id" in value:
-        return {**value, "id": ours(value["id"])}
-    return ours(value)
+        return {**value, "id": rename(value["id"])}
+    return rename(value)
 
 
-def _may_be_key(value: object) -> bool:
-    return isinstance(value, str) and 0 < len(value) <= LONGEST
+def _is_valid_key(value: object) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= MAX_LENGTH
 
 
 def _has_user_message(messages: object) -> bool:
-    """Whether an id would be derived from these: salt would make content of a wrong type right."""
+    """Whether an id is derived from these messages. Salt would turn content of a wrong type into valid content."""
     if not isinstance(messages, list) or not all(isinstance(message, dict) for message in messages):
         return False
     opening = next((message for message in messages if message.get("role") == "user"), None)

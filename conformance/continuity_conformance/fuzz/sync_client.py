@@ -1,6 +1,7 @@
-"""Requests sent from a thread: what makes up data blocks, and the event loop must not.
+"""A blocking client for code in a thread: data generators block, and the event loop must not.
 
-One request at a time over the run's own transport, so that the profile's limits, its deadline and our User-Agent hold here as everywhere.
+It sends one request at a time over the transport of the run, so that the limits of the profile, its deadline and our
+User-Agent apply here too.
 """
 
 import asyncio
@@ -16,20 +17,20 @@ T = TypeVar("T")
 _GRACE_SECONDS: Final = 5.0
 
 
-class WireCutError(RuntimeError):
-    """The run has ended while a check was still sending."""
+class ClientClosedError(RuntimeError):
+    """The run ended while a check was still sending."""
 
 
-class Wire:
-    """What a check sends by. Lives in its thread; the requests themselves are sent by the run's event loop."""
+class SyncClient:
+    """A client for one thread. The event loop of the run sends the requests."""
 
     def __init__(self, context: Context, loop: asyncio.AbstractEventLoop) -> None:
         self._context = context
         self._loop = loop
-        self._cut = threading.Event()
-        self.sent = 0
-        self.heard: Callable[[Request, Answer], None] = _unheard
-        """Told of every request and its answer."""
+        self._closed = threading.Event()
+        self.requests_sent = 0
+        self.on_answer: Callable[[Request, Answer], None] = _ignore
+        """Called with every request and its answer."""
 
     @property
     def target(self) -> Target:
@@ -39,8 +40,8 @@ class Wire:
     def url(self) -> str:
         return self._context.server.url
 
-    def key_fields(self, principal: str) -> list[tuple[str, str]]:
-        """What every request of this principal carries."""
+    def base_headers(self, principal: str) -> list[tuple[str, str]]:
+        """Return the headers of every request of this principal."""
         return base_headers(self._context, principal)
 
     def request(
@@ -52,20 +53,20 @@ class Wire:
         headers: Iterable[tuple[str, str]] = (),
         principal: str = "alice",
     ) -> Request:
-        fields = (*self.key_fields(principal), *headers)
+        fields = (*self.base_headers(principal), *headers)
         return Request(method, f"{self.url}{self.target.profile.path(path)}", fields, body)
 
     def send(self, request: Request) -> Answer:
-        if self._cut.is_set():
-            raise WireCutError
-        self.sent += 1
+        if self._closed.is_set():
+            raise ClientClosedError
+        self.requests_sent += 1
         sending = asyncio.run_coroutine_threadsafe(self._context.transport.send(request), self._loop)
         answer = sending.result(self.target.profile.limits.turn_seconds + _GRACE_SECONDS)
-        self.heard(request, answer)
+        self.on_answer(request, answer)
         return answer
 
-    def problems(self, request: Request, answer: Answer) -> list[str]:
-        """Everything in an answer that is not as the OpenAPI document says."""
+    def contract_problems(self, request: Request, answer: Answer) -> list[str]:
+        """Return everything in an answer that differs from the OpenAPI document."""
         headers: dict[str, list[str]] = {}
         for name, value in answer.headers:
             headers.setdefault(name.lower(), []).append(value)
@@ -79,19 +80,19 @@ class Wire:
             answer.events,
         )
 
-    def cut(self) -> None:
-        """Nothing more is sent: the thread ends at its next request."""
-        self._cut.set()
+    def close(self) -> None:
+        """Refuse further requests: the thread ends at its next one."""
+        self._closed.set()
 
 
-def _unheard(request: Request, answer: Answer) -> None:
-    """Nobody listens."""
+def _ignore(request: Request, answer: Answer) -> None:
+    """Do nothing with an answer."""
 
 
-async def in_thread(context: Context, play: Callable[[Wire], T]) -> T:
-    """Play beside the scenarios. A run that ends does not wait for it."""
-    wire = Wire(context, asyncio.get_running_loop())
+async def run_in_thread(context: Context, function: Callable[[SyncClient], T]) -> T:
+    """Run a blocking function with a client, beside the scenarios. If this is cancelled, it does not wait for the thread."""
+    client = SyncClient(context, asyncio.get_running_loop())
     try:
-        return await asyncio.to_thread(play, wire)
+        return await asyncio.to_thread(function, client)
     finally:
-        wire.cut()
+        client.close()

@@ -1,4 +1,4 @@
-"""The probe model in another process (`continuity model`), through its log on HTTP."""
+"""A client of a probe model that runs in another process (`continuity model`)."""
 
 import asyncio
 from dataclasses import asdict
@@ -7,13 +7,14 @@ from typing import Final, Self
 import aiohttp
 
 from continuity_conformance.core.errors import UnreachableError
-from continuity_conformance.probe.server import Call, Script
+from continuity_conformance.probe.reply import ModelCall
+from continuity_conformance.probe.server import Script
 
-_FIRST_SECONDS: Final = 5.0
+_CONNECT_SECONDS: Final = 5.0
 
 
 class RemoteProbe:
-    """The same as `Probe`, for a target that somebody else started."""
+    """Has the same methods as `Probe`, over HTTP. For a target that the kit did not start."""
 
     def __init__(self, url: str) -> None:
         self._url = f"{url.rstrip('/').removesuffix('/v1')}/probe"
@@ -22,12 +23,12 @@ class RemoteProbe:
     async def __aenter__(self) -> Self:
         self._session = aiohttp.ClientSession(raise_for_status=True)
         try:
-            async with asyncio.timeout(_FIRST_SECONDS):
+            async with asyncio.timeout(_CONNECT_SECONDS):
                 await self.calls(frozenset())
         except (aiohttp.ClientError, OSError, TimeoutError, ValueError):
             await self._session.close()
             raise UnreachableError(
-                "The probe model of the profile does not answer.",
+                "The probe model that the profile names does not answer.",
                 where=self._url,
                 do="Start it with `continuity model --port N`.",
             ) from None
@@ -37,24 +38,24 @@ class RemoteProbe:
         await self._session.close()
 
     async def script(self, mark: str, script: Script) -> None:
-        await self._ask("PUT", f"scripts/{mark}", asdict(script))
+        await self._send("PUT", f"scripts/{mark}", asdict(script))
 
     async def arrived(self, mark: str) -> None:
-        await self._ask("GET", f"arrived/{mark}")
+        await self._send("GET", f"arrived/{mark}")
 
     async def release(self, mark: str) -> None:
-        await self._ask("POST", f"release/{mark}")
+        await self._send("POST", f"release/{mark}")
 
-    async def call(self, number: int) -> Call | None:
-        found = await self._ask("GET", f"calls/{number}")
-        return Call.from_json(found) if isinstance(found, dict) else None
+    async def call(self, number: int) -> ModelCall | None:
+        call = await self._send("GET", f"calls/{number}")
+        return ModelCall.from_json(call) if isinstance(call, dict) else None
 
-    async def calls(self, marks: frozenset[str]) -> list[Call]:
+    async def calls(self, marks: frozenset[str]) -> list[ModelCall]:
         query = "&".join(f"mark={mark}" for mark in sorted(marks))
-        found = await self._ask("GET", f"calls?{query}")
-        return [Call.from_json(call) for call in found] if isinstance(found, list) else []
+        calls = await self._send("GET", f"calls?{query}")
+        return [ModelCall.from_json(call) for call in calls] if isinstance(calls, list) else []
 
-    async def _ask(self, method: str, path: str, body: object = None) -> object:
+    async def _send(self, method: str, path: str, body: object = None) -> object:
         url = f"{self._url}/{path}"
         async with self._session.request(method, url, json=body, allow_redirects=False) as response:
             if response.status >= 300:  # noqa: PLR2004

@@ -1,8 +1,8 @@
-"""Marks: how a turn is recognised again in what a model is sent.
+"""Marks: short random tags in texts. They identify a turn in the messages that a model receives.
 
-A user text of ours carries `[u:7f3a9b21]`, a system prompt `[s:7f3a9b21]`, a model's answer `[a:7f3a9b21#17]` (the newest user mark, and
-the number of the model's call), a summary `[sum#18]`. A model whose log nobody can read says inside its bracket what it saw:
-`[a:7f3a9b21#17 saw u:7f3a9b21]`, `[sum#18 covers u:7f3a9b21]`. One bracket is one token: what stands inside it is never a sighting.
+A user text of the kit carries `[u:7f3a9b21]`, a system prompt `[s:7f3a9b21]`, an answer of the model `[a:7f3a9b21#17]` (the newest user
+mark and the number of the model call), a summary `[sum#18]`. A model without a readable log can write inside the bracket what it saw:
+`[a:7f3a9b21#17 saw u:7f3a9b21]`, `[sum#18 covers u:7f3a9b21]`. A bracket is one mark: marks inside it do not count on their own.
 """
 
 import re
@@ -22,12 +22,12 @@ _TOKEN = re.compile(
     r"(?:u:(?P<user>[0-9a-f]{8})|s:(?P<system>[0-9a-f]{8})|a:(?P<answer>[0-9a-f]{8}|-)#(?P<call>\d+)"
     r"|sum#(?P<summary>\d+)(?:\((?P<covers>[^)]*)\))?)(?:@(?P<role>\w+))?"
 )
-_NATURAL_ROLE: Mapping[Kind, str] = {"user": "user", "answer": "assistant", "system": "system", "summary": "user"}
+_USUAL_ROLE: Mapping[Kind, str] = {"user": "user", "answer": "assistant", "system": "system", "summary": "user"}
 
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """One thing that a model was sent: a mark, a text without a mark, a tool call, or a tool's result."""
+    """One item in the messages that a model received: a mark, a text without a mark, a tool call, or a tool result."""
 
     kind: Kind
     role: str
@@ -39,7 +39,7 @@ class Sighting:
 
 @dataclass(frozen=True, slots=True)
 class AnswerMark:
-    """What an answer says of itself: which turn it answers, in which call, and maybe what the model saw."""
+    """The content of an answer's mark: the turn it answers, the number of the model call and, if present, what the model saw."""
 
     mark: str
     call: int
@@ -76,13 +76,13 @@ def content_text(content: object) -> str:
 
 
 def answer_mark(text: str, expected: str = "") -> AnswerMark | None:
-    """The answer mark in a text; of several, the one that answers `expected`, else the last."""
-    found = [
+    """The answer mark in a text. If there are several: the one that answers `expected`, else the last one."""
+    answers = [
         AnswerMark(match["answer"], int(match["call"]), match["saw"])
         for match in _BRACKET.finditer(text)
         if match["answer"]
     ]
-    return next((mark for mark in found if mark.mark == expected), found[-1] if found else None)
+    return next((each for each in answers if each.mark == expected), answers[-1] if answers else None)
 
 
 def marks_in(messages: Sequence[Mapping[str, object]]) -> list[Sighting]:
@@ -95,7 +95,7 @@ def newest_user_mark(messages: Sequence[Mapping[str, object]]) -> str:
 
 
 def saw_list(saw: str) -> list[Sighting]:
-    """The sightings of a `saw` list; a word that is none of ours stands as a text, so that it is seen."""
+    """Parse a `saw` list. An unknown word becomes a text sighting, so that it is not lost."""
     return [_from_token(token) for token in saw.split()]
 
 
@@ -105,12 +105,12 @@ def _in_message(message: Mapping[str, object]) -> Iterator[Sighting]:
     if role == "tool":
         yield Sighting("result", role, mark=str(message.get("tool_call_id", "")), text=text)
         return
-    found = [_from_match(match, role) for match in _BRACKET.finditer(text)]
-    yield from found
+    marks = [_from_match(match, role) for match in _BRACKET.finditer(text)]
+    yield from marks
     calls = message.get("tool_calls")
     calls = calls if isinstance(calls, Sequence) else ()
     yield from (Sighting("call", role, mark=str(call.get("id", ""))) for call in calls if isinstance(call, Mapping))
-    if not found and not calls:
+    if not marks and not calls:
         yield Sighting("text", role, text=text)
 
 
@@ -129,7 +129,7 @@ def _from_token(token: str) -> Sighting:
     if match is None:
         return Sighting("text", "", text=token)
     sighting = _from_match(match, match["role"] or "")
-    return sighting if sighting.role else replace(sighting, role=_NATURAL_ROLE[sighting.kind])
+    return sighting if sighting.role else replace(sighting, role=_USUAL_ROLE[sighting.kind])
 
 
 def _covered(tokens: str) -> tuple[str, ...]:

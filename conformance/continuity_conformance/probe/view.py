@@ -1,7 +1,7 @@
-"""What a model call saw, read as turns.
+"""Read the messages of a model call as a list of turns.
 
-A **whole turn** is a user mark followed directly by its answer (tool calls and their results may stand between). Anything else is named
-as what it is: `blue (no answer)`, `answer to blue (no question)`. Pure: knows neither the probe nor the target.
+A **whole turn** is a user mark followed directly by its answer (tool calls and their results may come between) and reads as its label: `blue`.
+Anything else is described: `blue (no answer)`, `answer to blue (no question)`. Pure: knows neither the probe nor the target.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -14,7 +14,7 @@ Label = Callable[[str], str]
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The sightings of one model call, with what its summaries cover, and its messages where a log has them."""
+    """What one model call saw. `summarised`: the user marks that its summaries cover. `messages`: None without a log."""
 
     sightings: tuple[Sighting, ...]
     summarised: frozenset[str] = frozenset()
@@ -28,27 +28,30 @@ class View:
         return [sighting.mark for sighting in self.sightings if sighting.kind == "system"]
 
     def results(self) -> list[str]:
-        """What tools gave the model, in order."""
+        """The texts of the tool results, in order."""
         return [sighting.text for sighting in self.sightings if sighting.kind == "result"]
 
 
 def turns(view: View, label: Label, *, failed: frozenset[str] = frozenset()) -> list[str]:
-    """The turns that a view shows, in order, by label. `failed`: marks of turns that any assistant message completes."""
+    """The turns that a view shows, in order, as labels.
+
+    `failed`: marks of turns whose model call failed. Any assistant message completes such a turn.
+    """
     items = [sighting for sighting in view.sightings if sighting.kind in {"user", "answer", "text"}]
     items = [item for item in items if item.kind != "text" or item.role == "assistant"]
-    seen: list[str] = []
+    read: list[str] = []
     position = 0
     while position < len(items):
         item = items[position]
         following = items[position + 1] if position + 1 < len(items) else None
-        words, used = _read(item, following, label, failed)
-        seen += words
+        labels, used = _read(item, following, label, failed)
+        read += labels
         position += used
-    return seen
+    return read
 
 
 def _read(item: Sighting, following: Sighting | None, label: Label, failed: frozenset[str]) -> tuple[list[str], int]:
-    """How one item reads, and how many items it takes up."""
+    """The label of one item, and how many items the label covers."""
     if item.kind == "text":
         return [], 1
     name = label(item.mark)
@@ -69,24 +72,24 @@ def _answers(following: Sighting, item: Sighting, failed: frozenset[str]) -> boo
     return following.mark == item.mark if following.kind == "answer" else item.mark in failed
 
 
-def _as_role(item: Sighting, natural: str) -> str:
-    return "" if item.role == natural else f" as {item.role or 'nobody'}"
+def _as_role(item: Sighting, usual: str) -> str:
+    return "" if item.role == usual else f" as {item.role or 'no role'}"
 
 
 def unpaired(messages: Sequence[Mapping[str, object]]) -> list[str]:
-    """Tool calls without a result right after them, results without a call right before them, and calls that come twice."""
+    """The tool calls without a result right after them, results without a call right before them, and repeated calls."""
     calls = [call for message in messages for call in _calls(message)]
-    troubles = [f"call {call} twice" for call in dict.fromkeys(calls) if calls.count(call) > 1]
+    problems = [f"call {call} twice" for call in dict.fromkeys(calls) if calls.count(call) > 1]
     waiting: list[str] = []
     for message in messages:
         if message.get("role") == "tool":
             result = str(message.get("tool_call_id", ""))
-            troubles += [] if result in waiting else [f"result {result} without its call before it"]
+            problems += [] if result in waiting else [f"result {result} without its call before it"]
             waiting = [call for call in waiting if call != result]
             continue
-        troubles += [f"call {call} without its result after it" for call in waiting]
+        problems += [f"call {call} without its result after it" for call in waiting]
         waiting = _calls(message)
-    return troubles + [f"call {call} without its result after it" for call in waiting]
+    return problems + [f"call {call} without its result after it" for call in waiting]
 
 
 def _calls(message: Mapping[str, object]) -> list[str]:
@@ -97,7 +100,7 @@ def _calls(message: Mapping[str, object]) -> list[str]:
 
 
 def matches(pattern: Sequence[str], seen: Sequence[str], copies: Mapping[str, Sequence[str]]) -> bool:
-    """Whether `seen` is `pattern`, where `maybe x` is x or nothing, and `each x` every accepted copy of x, once, in any order."""
+    """Compare `seen` with `pattern`. `maybe x` matches x or nothing, `each x` every accepted copy of x, once each, in any order."""
     if not pattern:
         return not seen
     first, rest = pattern[0], pattern[1:]

@@ -1,4 +1,4 @@
-"""Reports: a run in every form that people and programs read it in.
+"""Report formats: HTML, Markdown, JUnit, badge, checklist, comparison, shell script.
 
-Each is made from results.json alone (`model` reads it back), and none counts for itself (`tally` does). What a server said is data in all of them.
+Each is made from results.json alone (`results.read`), and takes its numbers from `results.tally`. Text from a server is data in all of them, never markup or code.
 """

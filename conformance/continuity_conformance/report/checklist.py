@@ -1,7 +1,7 @@
-"""The checklist: what an implementer builds and a reviewer asks, area by area and level by level.
+"""The checklist: what an implementer builds and a reviewer asks, by area and level.
 
-Without results it is the bundled spec's, and every box is empty. With results a box is ticked where the requirement passed; what a person must answer is never
-ticked by a run.
+Made from the bundled spec, every box is empty. Made from results, the boxes of the requirements that passed are ticked; a run never ticks a requirement that a
+person must answer.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,15 +14,15 @@ from continuity_conformance.report.markdown import code, plain
 from continuity_conformance.report.page import page
 from continuity_conformance.results.describe import build, checked, pitfalls, question
 from continuity_conformance.results.one_line import headline
-from continuity_conformance.results.read import Report
+from continuity_conformance.results.recorded import Report
 from continuity_spec import Level, Requirement
 
 _RESULT = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
-    """One row. `verdict` is None where no run has said anything."""
+class ChecklistItem:
+    """One requirement. `verdict` is None without a run; `summary` is one line about a verdict other than pass."""
 
     id: str
     area: str
@@ -34,7 +34,7 @@ class Item:
     pitfalls: tuple[str, ...]
     manual: bool
     verdict: Verdict | None = None
-    said: str = ""
+    summary: str = ""
 
     @property
     def ticked(self) -> bool:
@@ -44,15 +44,16 @@ class Item:
 @dataclass(frozen=True, slots=True)
 class Checklist:
     title: str
-    items: tuple[Item, ...]
+    items: tuple[ChecklistItem, ...]
 
     @property
     def progress(self) -> str:
+        """How many boxes are ticked, and how many a person must answer."""
         manual = sum(item.manual for item in self.items)
         ticked = sum(item.ticked for item in self.items)
         return f"{ticked} of {len(self.items)} ticked; {manual} are answered by a person."
 
-    def groups(self) -> Iterator[tuple[str, list[tuple[str, list[Item]]]]]:
+    def groups(self) -> Iterator[tuple[str, list[tuple[str, list[ChecklistItem]]]]]:
         """By area and level, the binding levels first."""
         for area, members in groupby(self.items, key=lambda item: item.area):
             ranked = sorted(members, key=lambda item: list(Level).index(item.level))
@@ -61,7 +62,7 @@ class Checklist:
 
 def from_spec(requirements: Sequence[Requirement], release: str) -> Checklist:
     items = (
-        Item(
+        ChecklistItem(
             each.id,
             each.area,
             each.level,
@@ -79,7 +80,7 @@ def from_spec(requirements: Sequence[Requirement], release: str) -> Checklist:
 
 def from_report(report: Report) -> Checklist:
     items = (
-        Item(
+        ChecklistItem(
             row.result.id,
             row.result.area,
             row.result.level,
@@ -115,10 +116,10 @@ def _lines(checklist: Checklist) -> Iterator[str]:
                 yield from _item(item)
 
 
-def _item(item: Item) -> Iterator[str]:
+def _item(item: ChecklistItem) -> Iterator[str]:
     yield f"- [{'x' if item.ticked else ' '}] **{item.id}** {plain(item.question, 1000)}"
     if item.verdict is not None and not item.ticked and not item.manual:
-        yield f"  - *result*: **{item.verdict.spoken}** {code(item.said)}"
+        yield f"  - *result*: **{item.verdict.spoken}** {code(item.summary)}"
     yield f"  - *checked*: {plain(item.checked, 1000)}"
     if item.build:
         yield f"  - *build*: {plain('; '.join(item.build), 1000)}"

@@ -1,7 +1,7 @@
-"""Compare: runs side by side, and what changed from each to the next.
+"""Compare runs, and list what changed from each run to the next.
 
-A regression is a requirement that passed and no longer does: it *broke* (it fails, or the kit could not tell), or it is *lost* (no longer tested, no longer
-applicable, no longer there). What is not tested is never a pass, so losing a pass counts.
+A regression is a requirement that passed before and does not pass now: it *broke* (it fails, or ended in an error of the kit), or it is *lost* (not tested, not
+applicable, or not in the run).
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,18 +12,18 @@ from continuity_conformance.core.text import cut, one_line
 from continuity_conformance.core.verdicts import Result, Verdict
 from continuity_conformance.report.markdown import code, plain, table
 from continuity_conformance.report.page import MARKS, page
-from continuity_conformance.results.read import Report
+from continuity_conformance.results.recorded import Report
 from continuity_conformance.results.tally import HEADS, Tally, total
 
 _FAILING = frozenset({Verdict.FAIL, Verdict.ERROR})
-_NOT_THERE = "·"
+_MISSING = "·"
 _NAME = 40
 _WIDTH = 80
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
-    """A run, under a name that no other column has."""
+class ComparedRun:
+    """A run, and the unique name of its column."""
 
     name: str
     report: Report
@@ -38,7 +38,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A requirement with another verdict than before. None: it was not, or is not, in the run."""
+    """A requirement whose verdict changed. None: the run does not have the requirement."""
 
     id: str
     text: str
@@ -54,7 +54,7 @@ class Change:
         return "fails now" if self.after in _FAILING else "changed"
 
     @property
-    def told(self) -> str:
+    def transition(self) -> str:
         return f"{_spoken(self.before)} → {_spoken(self.after)}"
 
 
@@ -63,8 +63,8 @@ _REGRESSIONS = ("broke", "lost")
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """A row of the matrix."""
+class ComparedRequirement:
+    """A requirement and its verdict in each run."""
 
     id: str
     level: str
@@ -78,11 +78,11 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    runs: tuple[Run, ...]
-    lines: tuple[Line, ...]
+    runs: tuple[ComparedRun, ...]
+    lines: tuple[ComparedRequirement, ...]
 
-    def steps(self) -> Iterator[tuple[Run, Run, list[Change]]]:
-        """Each run and the next, with what changed between them, regressions first."""
+    def steps(self) -> Iterator[tuple[ComparedRun, ComparedRun, list[Change]]]:
+        """Each run, the next run, and the changes between them, regressions first."""
         for position, (before, after) in enumerate(pairwise(self.runs)):
             changes = [Change(line.id, line.text, *line.verdicts[position : position + 2]) for line in self.lines]
             changed = [change for change in changes if change.before is not change.after]
@@ -94,30 +94,30 @@ class Comparison:
 
 
 def compare(reports: Sequence[Report], places: Sequence[str]) -> Comparison:
-    """Lay runs side by side. `places` tell runs of one target apart."""
+    """Compare these runs. `places` distinguish runs of the same target."""
     names = [report.target.name for report in reports]
     runs = [
-        Run(cut(one_line(name if names.count(name) == 1 else f"{name} ({place})"), _NAME), report)
+        ComparedRun(cut(one_line(name if names.count(name) == 1 else f"{name} ({place})"), _NAME), report)
         for name, place, report in zip(names, places, reports, strict=True)
     ]
-    # The newest run's order and words; what only older ones have stands at the end.
-    known = {result.id: result for report in reversed(reports) for result in report.results if result}
+    # Order and text of the newest run; requirements that only older runs have come last.
+    ids = dict.fromkeys(result.id for report in reversed(reports) for result in report.results)
     latest = {result.id: result for report in reports for result in report.results}
-    return Comparison(tuple(runs), tuple(_line(latest[each], runs) for each in known))
+    return Comparison(tuple(runs), tuple(_line(latest[each], runs) for each in ids))
 
 
-def _line(result: Result, runs: Sequence[Run]) -> Line:
-    found = [run.result(result.id) for run in runs]
-    verdicts = tuple(each.verdict if each is not None else None for each in found)
-    return Line(result.id, result.level.value, result.text, verdicts)
+def _line(result: Result, runs: Sequence[ComparedRun]) -> ComparedRequirement:
+    results = [run.result(result.id) for run in runs]
+    verdicts = tuple(each.verdict if each is not None else None for each in results)
+    return ComparedRequirement(result.id, result.level.value, result.text, verdicts)
 
 
 def _spoken(verdict: Verdict | None) -> str:
-    return verdict.spoken if verdict is not None else "not there"
+    return verdict.spoken if verdict is not None else "missing"
 
 
 def _mark(verdict: Verdict | None) -> str:
-    return MARKS[verdict] if verdict is not None else _NOT_THERE
+    return MARKS[verdict] if verdict is not None else _MISSING
 
 
 def as_text(comparison: Comparison) -> str:
@@ -130,7 +130,7 @@ def _text_lines(comparison: Comparison) -> Iterator[str]:
         yield f"   {', '.join(f'{run.tally.counts[verdict]} {HEADS[verdict]}' for verdict in HEADS)}"
     for before, after, changes in comparison.steps():
         yield from ("", f"from {before.name} to {after.name}:", *([] if changes else ["  nothing changed"]))
-        yield from (f"  {change.kind:9}  {change.id:11}  {change.told}" for change in changes)
+        yield from (f"  {change.kind:9}  {change.id:11}  {change.transition}" for change in changes)
     differing = [line for line in comparison.lines if line.differs]
     same = len(comparison.lines) - len(differing)
     yield from ("", f"{same} of {len(comparison.lines)} requirements have the same verdict in all runs.")
@@ -138,7 +138,7 @@ def _text_lines(comparison: Comparison) -> Iterator[str]:
         yield from ("", " " * 13 + "  ".join(str(number) for number, _ in enumerate(comparison.runs, 1)))
         for line in differing:
             yield f"{line.id:11}  {'  '.join(_mark(verdict) for verdict in line.verdicts)}  {line.text}"
-        yield f"({', '.join(f'{MARKS[verdict]} {HEADS[verdict]}' for verdict in HEADS)}, {_NOT_THERE} not there)"
+        yield f"({', '.join(f'{MARKS[verdict]} {HEADS[verdict]}' for verdict in HEADS)}, {_MISSING} missing)"
 
 
 def as_markdown(comparison: Comparison) -> str:
@@ -162,7 +162,7 @@ def _markdown_lines(comparison: Comparison) -> Iterator[str]:
             continue
         yield from table(
             ("", "requirement", "verdict"),
-            ((f"**{each.kind}**", f"{each.id} {plain(each.text)}", each.told) for each in changes),
+            ((f"**{each.kind}**", f"{each.id} {plain(each.text)}", each.transition) for each in changes),
         )
     yield from ("", "## All requirements", "")
     yield from table(

@@ -1,6 +1,6 @@
-"""The picture of a conversation: who said what to whom, under which id, and what the model saw.
+"""The sequence diagram of a scenario: who sent what to whom, with which ids, and what the model saw.
 
-Makes the beats of one scenario out of its exchanges and interventions. Knows their JSON form and nothing of HTML.
+Makes the entries of the diagram from the exchanges and interventions of one scenario, which are JSON objects. Knows no HTML.
 """
 
 import json
@@ -12,11 +12,11 @@ from urllib.parse import urlsplit
 from continuity_conformance.core.text import cut, one_line
 from continuity_conformance.core.verdicts import Evidence
 from continuity_conformance.http.curl import pairs
-from continuity_conformance.results.read import Step
-from continuity_conformance.results.transcript import in_order, in_steps
+from continuity_conformance.results.recorded import RecordedStep
+from continuity_conformance.results.transcript import in_order, step_key
 
 HUES: Final = 8
-_WORDS: Final = 140
+_TEXT: Final = 140
 _ID: Final = 72
 _SHOWN_FIRST: Final = 3
 _SHOWN_LAST: Final = 7
@@ -26,7 +26,7 @@ _RESPONSES: Final = "/v1/responses"
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """An id. The same value has the same hue in the whole conversation."""
+    """An id. The same value has the same hue in the whole diagram."""
 
     name: str
     value: str
@@ -34,10 +34,10 @@ class Tag:
 
 
 @dataclass(frozen=True, slots=True)
-class Beat:
-    """One exchange. `seen` is None where nobody knows what the model saw; `lost` says why there is no answer.
+class ExchangeEntry:
+    """One exchange. `seen` is None where it is unknown what the model saw; `error` says why there is no answer.
 
-    `replays`: the step that had this answer before, where the model was not called for this one.
+    `replays`: the earlier step with the same answer, where the server repeated it without calling the model.
     """
 
     number: str
@@ -48,9 +48,9 @@ class Beat:
     label: str
     sent: tuple[Tag, ...]
     status: int | None
-    told: tuple[Tag, ...]
-    words: str
-    lost: str
+    returned: tuple[Tag, ...]
+    text: str
+    error: str
     seen: tuple[str, ...] | None
     replays: str
     summarised: str
@@ -58,8 +58,8 @@ class Beat:
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
-    """A step that is no exchange: a restart, an eviction. Or how many exchanges are left out here."""
+class InterventionEntry:
+    """A step without an exchange, such as a restart or an eviction. Or a note that exchanges are left out here."""
 
     number: str
     does: str
@@ -67,8 +67,11 @@ class Event:
     proof: str = ""
 
 
+Entry = ExchangeEntry | InterventionEntry
+
+
 class Hues:
-    """Gives each id a hue, in the order in which they come."""
+    """Assigns a hue to each id, in the order of their first use."""
 
     def __init__(self) -> None:
         self._known: dict[str, int] = {}
@@ -77,69 +80,69 @@ class Hues:
         return Tag(name, cut(value, _ID), self._known.setdefault(value, len(self._known) % HUES))
 
 
-def conversation(evidence: Evidence, steps: Sequence[Step], header: str) -> list[Beat | Event]:
-    """The beats and events in their order."""
+def conversation(evidence: Evidence, steps: Sequence[RecordedStep], header: str) -> list[Entry]:
+    """The entries of the diagram, in their order."""
     hues = Hues()
-    told = in_order(evidence.exchanges, evidence.interventions or ())
-    beats = [_beat(each, header, hues) if "request" in each else _event(each) for each in told]
+    recorded = in_order(evidence.exchanges, evidence.interventions or ())
+    entries = [_exchange(each, header, hues) if "request" in each else _intervention(each) for each in recorded]
     if evidence.interventions is None:
-        beats = list(_woven(beats, _supposed(beats, steps, evidence.step.partition(" ")[0])))
-    return list(_few(beats))
+        entries = list(_merged(entries, _inferred(entries, steps, evidence.step.partition(" ")[0])))
+    return list(_shortened(entries))
 
 
-def _supposed(beats: Sequence[Beat | Event], steps: Sequence[Step], until: str) -> list[Event]:
-    """Where nobody noted interventions: the steps up to the one at which the scenario ended that no exchange belongs to."""
-    said = {beat.number for beat in beats}
-    silent = [Event(step.number, cut(step.does, _WORDS)) for step in steps if step.number not in said]
-    return [event for event in silent if not until or in_steps(event.number) <= in_steps(until)]
+def _inferred(entries: Sequence[Entry], steps: Sequence[RecordedStep], last: str) -> list[InterventionEntry]:
+    """The interventions of an old file, which does not record them: steps without an exchange, up to the last step that was played."""
+    numbers = {entry.number for entry in entries}
+    others = [InterventionEntry(step.number, cut(step.does, _TEXT)) for step in steps if step.number not in numbers]
+    return [each for each in others if not last or step_key(each.number) <= step_key(last)]
 
 
-def _woven(beats: Sequence[Beat | Event], events: Sequence[Event]) -> Iterator[Beat | Event]:
-    """Each event before the first exchange of a later step."""
-    waiting = list(events)
-    for beat in beats:
-        while waiting and in_steps(waiting[0].number) < in_steps(beat.number):
+def _merged(entries: Sequence[Entry], interventions: Sequence[InterventionEntry]) -> Iterator[Entry]:
+    """Each intervention before the first exchange of a later step."""
+    waiting = list(interventions)
+    for entry in entries:
+        while waiting and step_key(waiting[0].number) < step_key(entry.number):
             yield waiting.pop(0)
-        yield beat
+        yield entry
     yield from waiting
 
 
-def _few(beats: Sequence[Beat | Event]) -> Iterator[Beat | Event]:
-    """Every event; of very many exchanges the first and the last ones."""
-    said = [beat for beat in beats if isinstance(beat, Beat)]
-    left_out = said[_SHOWN_FIRST : max(len(said) - _SHOWN_LAST, _SHOWN_FIRST)]
-    unseen = {id(beat) for beat in left_out}
-    for beat in beats:
-        if id(beat) not in unseen:
-            yield beat
-        elif beat is left_out[0]:
-            yield Event("", f"{len(left_out)} more exchanges, in results.json")
+def _shortened(entries: Sequence[Entry]) -> Iterator[Entry]:
+    """Every intervention, but of many exchanges only the first and the last ones."""
+    exchanges = [entry for entry in entries if isinstance(entry, ExchangeEntry)]
+    left_out = exchanges[_SHOWN_FIRST : max(len(exchanges) - _SHOWN_LAST, _SHOWN_FIRST)]
+    hidden = {id(entry) for entry in left_out}
+    for entry in entries:
+        if id(entry) not in hidden:
+            yield entry
+        elif entry is left_out[0]:
+            yield InterventionEntry("", f"{len(left_out)} more exchanges, in results.json")
 
 
-def _event(told: Mapping[str, Any]) -> Event:
-    does, how, proof = (cut(one_line(str(told[part])), _WORDS) for part in ("does", "how", "proof"))
-    return Event(str(told["step"]), does, how, proof)
+def _intervention(recorded: Mapping[str, Any]) -> InterventionEntry:
+    does, how, proof = (cut(one_line(str(recorded[part])), _TEXT) for part in ("does", "how", "proof"))
+    return InterventionEntry(str(recorded["step"]), does, how, proof)
 
 
-def _beat(exchange: Mapping[str, Any], header: str, hues: Hues) -> Beat:
+def _exchange(exchange: Mapping[str, Any], header: str, hues: Hues) -> ExchangeEntry:
     request, answer = exchange["request"], exchange["answer"]
-    told = exchange.get("told") or {}
+    turn = exchange.get("told") or {}
     seen = exchange.get("seen")
-    return Beat(
+    return ExchangeEntry(
         number=str(exchange["step"]),
         at=exchange["at"],
         seconds=exchange["seconds"],
         who=str(exchange.get("principal") or "client"),
-        does=cut(_does(request), _WORDS),
+        does=cut(_does(request), _TEXT),
         label=cut(str(exchange.get("label") or ""), _LABELS),
         sent=tuple(hues.tag(name, value) for name, value in _sent(request, header)),
         status=answer["status"] if answer else None,
-        told=tuple(hues.tag(name, value) for name, value in _told(exchange, header)),
-        words=cut(one_line(str(told.get("text") or "") or _error(answer)), _WORDS),
-        lost=cut(one_line(str(exchange.get("error") or "")), _WORDS),
+        returned=tuple(hues.tag(name, value) for name, value in _returned(exchange, header)),
+        text=cut(one_line(str(turn.get("text") or "") or _message(answer)), _TEXT),
+        error=cut(one_line(str(exchange.get("error") or "")), _TEXT),
         seen=tuple(cut(str(label), _LABELS) for label in seen) if isinstance(seen, list) else None,
         replays=str(exchange.get("replays", "")),
-        summarised=cut(", ".join(str(label) for label in exchange.get("summarised", ())), _WORDS),
+        summarised=cut(", ".join(str(label) for label in exchange.get("summarised", ())), _TEXT),
         exchange=exchange,
     )
 
@@ -161,19 +164,19 @@ def _sent(request: Mapping[str, Any], header: str) -> Iterator[tuple[str, str]]:
             yield from [(field, value)] if isinstance(value, str) else []
 
 
-def _told(exchange: Mapping[str, Any], header: str) -> Iterator[tuple[str, str]]:
+def _returned(exchange: Mapping[str, Any], header: str) -> Iterator[tuple[str, str]]:
     headers = (exchange["answer"] or {}).get("headers")
-    told = exchange.get("told") or {"session": "", "response": ""}
+    turn = exchange.get("told") or {"session": "", "response": ""}
     sessions = [value for name, value in pairs(headers) if name.lower() == header.lower()]
     yield from (("session", value) for value in sessions)
-    if told["session"] and told["session"] not in sessions:
-        yield "session in the body", told["session"]
-    if told["response"] and exchange["request"]["url"].endswith(_RESPONSES):
-        yield "response", told["response"]
+    if turn["session"] and turn["session"] not in sessions:
+        yield "session in the body", turn["session"]
+    if turn["response"] and exchange["request"]["url"].endswith(_RESPONSES):
+        yield "response", turn["response"]
 
 
-def _error(answer: Mapping[str, Any] | None) -> str:
-    """What an answer says that is not to a turn: its error message, or its beginning."""
+def _message(answer: Mapping[str, Any] | None) -> str:
+    """The error message in an answer, or else its body."""
     if not answer:
         return ""
     body = _parsed(answer["body"])

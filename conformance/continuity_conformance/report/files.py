@@ -1,4 +1,4 @@
-"""All formats of a report, in one folder. Each is made from results.json alone, and written whole or not at all."""
+"""Write all formats of a report into a folder. Each is made from results.json alone, and written atomically."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -7,7 +7,8 @@ from typing import Final
 from continuity_conformance.core.errors import KitError, UsageError
 from continuity_conformance.core.files import replace_file
 from continuity_conformance.report import badge, checklist, html, junit, markdown, reproduce
-from continuity_conformance.results.read import Report, read
+from continuity_conformance.results.read import read
+from continuity_conformance.results.recorded import Report
 
 FILES: Final[dict[str, Callable[[Report], str]]] = {
     "report.html": html.render,
@@ -21,20 +22,20 @@ FILES: Final[dict[str, Callable[[Report], str]]] = {
 
 
 def forget(folder: Path) -> None:
-    """Take away what an earlier run left in this folder: beside the results of another it would be taken for theirs."""
+    """Delete the report of an earlier run in this folder: it would look like the report of this run."""
     for name in FILES:
         try:
             (folder / name).unlink(missing_ok=True)
-        except OSError as trouble:
+        except OSError as error:
             raise UsageError(
-                f"an earlier report cannot be replaced ({trouble.strerror}).",
+                f"an earlier report cannot be replaced ({error.strerror}).",
                 where=str(folder / name),
-                do="Name another folder, or take it away.",
+                do="Name another folder, or delete the file.",
             ) from None
 
 
 def write(results: Path, folder: Path) -> list[Path]:
-    """Make every format of these results in this folder, and give the paths. Raises ContinuityError."""
+    """Write every format of these results into this folder, and return the paths. Raises ContinuityError."""
     report = read(results)
     written = []
     for name, render in FILES.items():
@@ -42,11 +43,11 @@ def write(results: Path, folder: Path) -> list[Path]:
         try:
             folder.mkdir(parents=True, exist_ok=True)
             replace_file(path, render(report), executable=path.suffix == ".sh")
-        except OSError as trouble:
+        except OSError as error:
             raise KitError(
-                f"the report cannot be written ({trouble.strerror}).",
+                f"the report cannot be written ({error.strerror}).",
                 where=str(path),
-                do=f"Free the folder, then: continuity report {results}",
+                do=f"Make the folder writable, then run: continuity report {results}",
             ) from None
         written.append(path)
     return written

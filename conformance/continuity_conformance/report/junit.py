@@ -1,7 +1,7 @@
-"""junit.xml: a run for the test views of CI servers.
+"""junit.xml: the report for the test views of CI servers.
 
-Written with xml.etree, which quotes everything; characters that XML does not have are gone since results.json was read (`visible`). A failed SHOULD that does
-not count, and a failure that the baseline knows, are skipped with a message: a CI would fail the build on them.
+xml.etree escapes all text; `visible` has replaced characters that XML does not allow when results.json was read. A failed SHOULD that does not count, and a
+failure that the baseline accepts, are `skipped` with a message: a CI would fail the build on a `failure`.
 """
 
 import xml.etree.ElementTree as ET
@@ -12,7 +12,7 @@ from continuity_conformance.core.text import cut, one_line
 from continuity_conformance.core.verdicts import Verdict
 from continuity_conformance.results.classes import class_of
 from continuity_conformance.results.one_line import headline
-from continuity_conformance.results.read import Report, Row
+from continuity_conformance.results.recorded import RecordedRequirement, Report
 from continuity_conformance.results.tally import by_area
 
 _MESSAGE: Final = 400
@@ -31,14 +31,14 @@ def render(report: Report) -> str:
 def _suite(report: Report, area: str) -> ET.Element:
     rows = [row for row in report.rows if row.result.area == area]
     seconds = sum(row.result.seconds for row in rows)
-    about = {"name": area, "timestamp": report.started, "time": f"{seconds:.3f}", **_outcomes(report, rows)}
-    suite = ET.Element("testsuite", about)
+    attributes = {"name": area, "timestamp": report.started, "time": f"{seconds:.3f}", **_outcomes(report, rows)}
+    suite = ET.Element("testsuite", attributes)
     _properties(suite, target=report.target.name, release=report.release, verdict=report.verdict.value)
     suite.extend(_case(report, row) for row in rows)
     return suite
 
 
-def _outcomes(report: Report, rows: list[Row]) -> dict[str, str]:
+def _outcomes(report: Report, rows: list[RecordedRequirement]) -> dict[str, str]:
     tags = [_outcome(report, row) for row in rows]
     return {
         "tests": str(len(rows)),
@@ -48,8 +48,8 @@ def _outcomes(report: Report, rows: list[Row]) -> dict[str, str]:
     }
 
 
-def _outcome(report: Report, row: Row) -> str:
-    """The word of JUnit for a verdict; empty for a pass."""
+def _outcome(report: Report, row: RecordedRequirement) -> str:
+    """JUnit's tag for a verdict; empty for a pass."""
     match row.result.verdict:
         case Verdict.PASS:
             return ""
@@ -60,7 +60,7 @@ def _outcome(report: Report, row: Row) -> str:
     return "skipped"
 
 
-def _case(report: Report, row: Row) -> ET.Element:
+def _case(report: Report, row: RecordedRequirement) -> ET.Element:
     result = row.result
     case = ET.Element(
         "testcase",
@@ -77,22 +77,22 @@ def _case(report: Report, row: Row) -> ET.Element:
         verdict=result.verdict.value,
         **{"class": class_of(result) or ""},
     )
-    case.extend(_told(report, row))
+    case.extend(_outcome_element(report, row))
     return case
 
 
-def _told(report: Report, row: Row) -> Iterator[ET.Element]:
+def _outcome_element(report: Report, row: RecordedRequirement) -> Iterator[ET.Element]:
     tag = _outcome(report, row)
     if tag:
         message = f"{_standing(row, tag)}{headline(row.result)}"
-        told = ET.Element(tag, {"message": cut(one_line(message), _MESSAGE)})
+        element = ET.Element(tag, {"message": cut(one_line(message), _MESSAGE)})
         if tag != "skipped":
-            told.set("type", row.result.verdict.value)
-        told.text = cut(row.result.failure or row.result.reason, _TEXT)
-        yield told
+            element.set("type", row.result.verdict.value)
+        element.text = cut(row.result.failure or row.result.reason, _TEXT)
+        yield element
 
 
-def _standing(row: Row, tag: str) -> str:
+def _standing(row: RecordedRequirement, tag: str) -> str:
     if row.accepted and row.known is not None:
         return f"known until {row.known.until} ({row.known.reason}): "
     return "warned: " if row.result.verdict is Verdict.FAIL and tag == "skipped" else ""

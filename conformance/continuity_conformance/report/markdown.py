@@ -1,7 +1,7 @@
-"""report.md: a run for a pull-request comment and the step summary of a CI.
+"""report.md: the report for a pull-request comment and for the step summary of a CI.
 
-What a server said stands between backticks that it cannot close, or has every sign that Markdown knows escaped. Long lists are cut, with a note: GitHub takes
-no comment over 65,536 characters.
+Text from a server is inside backticks that it cannot close, or has every sign of Markdown escaped. Long lists are cut, with a note: GitHub refuses a comment of
+more than 65,536 characters.
 """
 
 import re
@@ -13,7 +13,7 @@ from continuity_conformance.core.verdicts import RunVerdict, Verdict
 from continuity_conformance.report.page import MARKS
 from continuity_conformance.report.reproduce import again
 from continuity_conformance.results.one_line import headline
-from continuity_conformance.results.read import Report, Row
+from continuity_conformance.results.recorded import RecordedRequirement, Report
 from continuity_conformance.results.tally import HEADS, Tally, by_area, columns, total
 
 _SIGNS: Final = re.compile(r"([\\`*_\[\]<>|~$&]|:(?=//)|(?<=www)\.)")
@@ -22,8 +22,8 @@ _TICKS: Final = re.compile(r"`+")
 _LINE: Final = 300
 _COMMENT: Final = 65_000
 _ROWS: Final = (60, 30, 15, 5)
-"""How many rows a list has at most: the most with which the whole fits."""
-_SPELLED: Final[dict[RunVerdict, str]] = {
+"""Row limits of the lists: the largest with which the whole text fits is used."""
+_SIGN_OF: Final[dict[RunVerdict, str]] = {
     RunVerdict.CONFORMANT: "✅",
     RunVerdict.NOT_CONFORMANT: "❌",
     RunVerdict.INCOMPLETE: "🟡",
@@ -33,12 +33,12 @@ _SPELLED: Final[dict[RunVerdict, str]] = {
 
 
 def plain(text: str, length: int = _LINE) -> str:
-    """Text in which Markdown and HTML find nothing: no link, no cell border, no tag. GitHub finds mentions even behind a backslash."""
+    """Text without any meaning in Markdown or HTML: no link, no cell border, no tag. GitHub finds mentions even after a backslash."""
     return _MENTION.sub("\\1\u200b", _SIGNS.sub(r"\\\1", cut(one_line(text), length)))
 
 
 def code(text: str, length: int = _LINE) -> str:
-    """Text as code, in one line, also in a table: a fence longer than any inside it."""
+    """Text as inline code, also in a table. The fence is longer than any run of backticks in the text."""
     line = cut(one_line(text), length).replace("|", "¦") or " "
     fence = "`" * (max((len(ticks) for ticks in _TICKS.findall(line)), default=0) + 1)
     pad = " " if len(fence) > 1 else ""
@@ -67,14 +67,14 @@ def _lines(report: Report, rows: int) -> Iterator[str]:
 
 
 def _verdict(report: Report) -> Iterator[str]:
-    yield f"## {_SPELLED[report.verdict]} {report.verdict.spoken}: {plain(report.target.name)}"
+    yield f"## {_SIGN_OF[report.verdict]} {report.verdict.spoken}: {plain(report.target.name)}"
     yield ""
-    yield f"Session Continuity {plain(report.release)}, {report.started}, {report.seconds:.1f} s, {plain(report.kit)}."
+    yield f"Session Continuity {plain(report.release)}, {report.started}, {report.seconds:.1f} s, {plain(str(report.kit))}."
     reasons = "; ".join(plain(reason) for reason in report.gate.reasons)
-    opened = "open" if report.gate.passed else "closed"
-    yield f"Gate {opened} (exit code {report.gate.exit_code}){f': {reasons}' if reasons else ''}."
+    state = "open" if report.gate.passed else "closed"
+    yield f"Gate {state} (exit code {report.gate.exit_code}){f': {reasons}' if reasons else ''}."
     if not report.finished:
-        yield "**The run did not go to its end: this is what was decided until then.**"
+        yield "**The run did not finish: these are the verdicts until then.**"
     yield ""
     yield from numbers(by_area(report.results), total(report.results), columns(report.results))
     yield ""
@@ -89,7 +89,7 @@ def numbers(tallies: Sequence[Tally], whole: Tally, shown: Sequence[Verdict]) ->
     yield "| **total** | " + " | ".join(f"**{whole.counts[verdict]}**" for verdict in shown) + " |"
 
 
-def _failures(title: str, rows: Sequence[Row], report: Report, shown: int) -> Iterator[str]:
+def _failures(title: str, rows: Sequence[RecordedRequirement], report: Report, shown: int) -> Iterator[str]:
     if not rows:
         return
     yield from ("", f"### {title} ({len(rows)})", "")
@@ -102,17 +102,17 @@ def _failures(title: str, rows: Sequence[Row], report: Report, shown: int) -> It
     yield from ("", f"Run one again: {code(again(rows[0].result.id, report.again))}")
 
 
-def _named(row: Row) -> str:
+def _named(row: RecordedRequirement) -> str:
     return f"**{row.result.id}** ({row.result.level.value}) {plain(row.result.text)}"
 
 
-def _wrong(row: Row) -> str:
+def _wrong(row: RecordedRequirement) -> str:
     known = f"<br>known until {plain(row.known.until)}: {plain(row.known.reason)}" if row.known else ""
     return code(headline(row.result)) + known
 
 
-def _reasons(title: str, rows: Sequence[Row], shown: int) -> Iterator[str]:
-    """One line a reason, because forty requirements that need the same control need one remedy."""
+def _reasons(title: str, rows: Sequence[RecordedRequirement], shown: int) -> Iterator[str]:
+    """One line for each reason: forty requirements that need the same control have one remedy."""
     groups: dict[str, list[str]] = {}
     for row in rows:
         groups.setdefault(one_line(row.result.reason), []).append(row.result.id)

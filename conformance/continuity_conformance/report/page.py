@@ -1,6 +1,6 @@
-"""A page in one file: template, style and script together, and a policy that lets nothing else in.
+"""A web page in one file: template, style and script, with a content security policy that allows nothing else.
 
-Jinja2 escapes whatever is put into a page. The policy names style and script by their hash: no other runs, and nothing is fetched.
+Jinja2 escapes all values. The policy allows the style and the script by their hashes: no other script runs, and the page fetches nothing.
 """
 
 import base64
@@ -16,8 +16,8 @@ from markupsafe import Markup
 from continuity_conformance.core.verdicts import Verdict
 
 _FOLDER: Final = Path(__file__).parent / "templates"
-ROOM: Final = 1_000_000
-"""How many bytes of a page are for evidence. The rest of its 1.5 MB is for what the spec says."""
+EVIDENCE_BYTES: Final = 1_000_000
+"""The bytes of a page that evidence may take. The rest of its 1.5 MB is for the descriptions of the spec."""
 MARKS: Final[Mapping[Verdict, str]] = {
     Verdict.PASS: "✓",
     Verdict.FAIL: "✗",
@@ -25,16 +25,16 @@ MARKS: Final[Mapping[Verdict, str]] = {
     Verdict.NOT_APPLICABLE: "-",
     Verdict.ERROR: "!",
 }
-"""Verdicts are told by sign and word, never by colour alone."""
+"""A verdict is shown as sign and word, never by colour alone."""
 
 
-def page(name: str, script: str | None, **facts: object) -> str:
-    """A whole page, from a template and the values in it."""
+def page(name: str, script: str | None, **values: object) -> str:
+    """Render a whole page from a template and its values."""
     style, code = _text("page.css"), _text(script) if script else ""
     policy = f"default-src 'none'; img-src data:; style-src {_hash(style)}; script-src {_hash(code)}; base-uri 'none'; form-action 'none'"
-    # Both are files of ours: nothing in them comes from outside.
+    # Both are files of this package: nothing in them comes from a server.
     own = {"style": Markup(style), "script": Markup(code)}  # noqa: S704
-    return template(name).render(policy=policy, marks=MARKS, **own, **facts) + "\n"
+    return template(name).render(policy=policy, marks=MARKS, **own, **values) + "\n"
 
 
 @cache

@@ -1,6 +1,6 @@
-"""reproduce.sh: for each failure the command that runs just it, and a curl where one request shows it.
+"""reproduce.sh: for each failure the command that runs it alone, and a curl command where one request shows it.
 
-Whatever a server made up is quoted data to the shell, and stands in comments on one line. Keys come from the environment.
+Text from a server is quoted for the shell, and on one line in comments. Keys come from the environment.
 """
 
 import shlex
@@ -12,17 +12,17 @@ from continuity_conformance.core.text import cut, one_line
 from continuity_conformance.core.verdicts import Verdict
 from continuity_conformance.http.curl import one_request
 from continuity_conformance.results.one_line import headline
-from continuity_conformance.results.read import Again, Report, Row
+from continuity_conformance.results.recorded import RecordedRequirement, Report, RerunArguments
 
 _COMMENT: Final = 160
 
 
-def again(requirement_id: str, target: Again) -> str:
+def again(requirement_id: str, run: RerunArguments) -> str:
     """The command that runs one requirement against the same target."""
-    profile = ["--profile", target.profile] if target.profile is not None else []
-    examples = ["--examples", str(target.examples)] if target.examples != DEFAULT_EXAMPLES else []
-    seed = ["--seed", str(target.seed)] if target.seed != DEFAULT_SEED else []
-    return shlex.join(["continuity", "run", requirement_id, "--target", target.target, *profile, *examples, *seed])
+    profile = ["--profile", run.profile] if run.profile is not None else []
+    examples = ["--examples", str(run.examples)] if run.examples not in {None, DEFAULT_EXAMPLES} else []
+    seed = ["--seed", str(run.seed)] if run.seed not in {None, DEFAULT_SEED} else []
+    return shlex.join(["continuity", "run", requirement_id, "--target", run.target, *profile, *examples, *seed])
 
 
 def render(report: Report) -> str:
@@ -40,7 +40,7 @@ def _lines(report: Report) -> Iterator[str]:
         yield from _failure(row, report)
 
 
-def _failure(row: Row, report: Report) -> Iterator[str]:
+def _failure(row: RecordedRequirement, report: Report) -> Iterator[str]:
     yield _comment(f"{row.result.id} ({row.result.level}): {row.result.text}")
     yield _comment(headline(row.result))
     yield again(row.result.id, report.again)
@@ -49,7 +49,7 @@ def _failure(row: Row, report: Report) -> Iterator[str]:
         yield from ("# One request shows it:", command)
 
 
-def _one_request(row: Row, base: str) -> str | None:
+def _one_request(row: RecordedRequirement, base: str) -> str | None:
     failed = [each for each in row.result.evidence if each.outcome is Verdict.FAIL]
     commands = (one_request(each.expectation, each.exchanges, each.interventions or (), base) for each in failed)
     return next((command for command in commands if command), None)

@@ -1,6 +1,6 @@
-"""The baseline: failures that are known, each with its reason and the last day on which it is accepted.
+"""The baseline: known failures, each with a reason and the last day on which it is accepted.
 
-A file that a maintainer writes and reviews. It never changes a verdict: what it accepts is the gate's affair.
+A maintainer writes and reviews the file. It never changes a verdict; only the gate reads it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,8 +15,8 @@ from continuity_spec.load.schema import validate
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """One entry. `until` is the last day that it holds on."""
+class KnownFailure:
+    """One entry. `until` is the last day on which it is valid."""
 
     id: str
     reason: str
@@ -30,21 +30,21 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """All entries, by the requirement that they are about. `file` is empty where there is no baseline."""
+    """All entries, by the id of their requirement. `file` is empty where there is no baseline."""
 
     file: str = ""
-    entries: Mapping[str, Known] = field(default_factory=dict)
+    entries: Mapping[str, KnownFailure] = field(default_factory=dict)
 
 
 def load_baseline(path: Path, requirements: Iterable[Requirement]) -> Baseline:
-    """Read and check a file. Raises SpecError with file and line: for its form, an unknown id, an id said twice, a day that is none."""
+    """Read and check a file. Raises SpecError with file and line for a wrong form, an unknown id, a repeated id or an impossible date."""
     document = read_yaml(path)
     validate(document, "baseline")
     data: Any = document.data
-    known = sorted(requirement.id for requirement in requirements)
-    entries: dict[str, Known] = {}
+    ids = sorted(requirement.id for requirement in requirements)
+    entries: dict[str, KnownFailure] = {}
     for index, row in enumerate(data):
-        entry = _entry(document, index, row, known)
+        entry = _entry(document, index, row, ids)
         if entry.id in entries:
             what = f"{entry.id} is already in line {entries[entry.id].place.line}"
             raise InconsistentSpecError(str(entry.place), what, "Keep one of the two.")
@@ -52,18 +52,20 @@ def load_baseline(path: Path, requirements: Iterable[Requirement]) -> Baseline:
     return Baseline(str(path), entries)
 
 
-def _entry(document: Document, index: int, row: Mapping[str, str], known: Sequence[str]) -> Known:
-    if row["id"] not in known:
-        where = str(document.place((index, "id")))
-        hint = suggestion(row["id"], known) if "-" in row["id"] else "Ids are listed by: continuity spec list"
-        raise InconsistentSpecError(where, f"no requirement of this release has the id {row['id']}", hint)
-    until = _day(document, index, row["until"])
-    return Known(row["id"], " ".join(row["reason"].split()), until, row.get("issue"), document.place((index,)))
+def _entry(document: Document, index: int, row: Mapping[str, str], ids: Sequence[str]) -> KnownFailure:
+    import msgspec  # noqa: PLC0415 - most runs have no baseline
 
-
-def _day(document: Document, index: int, text: str) -> date:
+    _check_id(document, index, row["id"], ids)
+    fields = {"issue": None, **row, "reason": " ".join(row["reason"].split()), "place": document.place((index,))}
     try:
-        return date.fromisoformat(text)
-    except ValueError:
+        return msgspec.convert(fields, KnownFailure)
+    except msgspec.ValidationError:  # the schema has checked the form of everything; a 30th of February has it too
         where = str(document.place((index, "until")))
-        raise InconsistentSpecError(where, f"there is no day {text}", "Write it as 2027-01-31.") from None
+        raise InconsistentSpecError(where, f"there is no day {row['until']}", "Write it as 2027-01-31.") from None
+
+
+def _check_id(document: Document, index: int, id_: str, ids: Sequence[str]) -> None:
+    if id_ not in ids:
+        where = str(document.place((index, "id")))
+        hint = suggestion(id_, ids) if "-" in id_ else "Ids are listed by: continuity spec list"
+        raise InconsistentSpecError(where, f"no requirement of this release has the id {id_}", hint)

@@ -1,8 +1,8 @@
-"""The classes that a server may claim, and the verdict on each.
+"""The classes of conformance that a server may claim, and the verdict on each.
 
 The catalogue: "A verdict names the classes that it covers, so that offering nothing is not conformance."
-A requirement belongs to one class: the one that names its id, else the one that names its area. DISCOVER, ERROR and DELETE belong to none and
-count for the whole verdict only. A pack is a class of its own: it has a verdict, and none of the others depends on it.
+A requirement belongs to at most one class: by its id, else by its area. DISCOVER, ERROR and DELETE belong to no class and count for the verdict of the whole
+release only. Each pack is a class of its own; no other class depends on it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -46,7 +46,7 @@ NAMES: Final = ("Core", "Responses", "Streaming", "Compression", "Tenants", "Cra
 
 @dataclass(frozen=True, slots=True)
 class ClassVerdict:
-    """The verdict on one class; None where none of it applies to the target."""
+    """The verdict on one class. `verdict` is None where no requirement of the class applies to the target."""
 
     name: str
     verdict: RunVerdict | None
@@ -58,7 +58,7 @@ def class_of(result: Result | Requirement) -> str | None:
 
 
 def class_verdicts(results: Iterable[Result], *, fail_on: Level = Level.MUST) -> tuple[ClassVerdict, ...]:
-    """Judge each class that the results say anything about: in the catalogue's order, then the packs in theirs."""
+    """The verdict on each class that has results: in the order of the catalogue, then the packs."""
     members: dict[str, list[Result]] = {}
     for result in results:
         members.setdefault(class_of(result) or "", []).append(result)

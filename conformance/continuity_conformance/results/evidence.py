@@ -12,7 +12,7 @@ from continuity_conformance.http.curl import one_request
 from continuity_conformance.http.messages import Answer, Request
 from continuity_conformance.http.reading import Reading
 from continuity_conformance.results.redaction import BODY_KEPT, Redactor
-from continuity_conformance.results.transcript import in_order, told_lines
+from continuity_conformance.results.transcript import entry_lines, in_order
 from continuity_conformance.scenario.exchange import Exchange
 from continuity_conformance.scenario.intervention_log import Intervention
 from continuity_conformance.scenario.wording import shortened
@@ -123,7 +123,7 @@ def failure_text(requirement: Requirement, scenario: str, unmet: Unmet, dialogue
         f"          {'':9} actual    {unmet.actual}",
         "",
         *([f"  … the first {left_out} exchanges are left out"] if left_out > 0 else []),
-        *(f"  {line}" for each in told for line in told_lines(each, unmet.expected)),
+        *(f"  {line}" for each in told for line in entry_lines(each, unmet.expected)),
         "",
         *textwrap.wrap(why, _WIDTH, initial_indent="  ", subsequent_indent="  "),
         *_sequence_lines(unmet, again),

@@ -1,7 +1,7 @@
 """The gate: whether a run lets a release through.
 
-The verdict is about the target and the release alone. The gate is the verdict and the packs, less what the maintainer accepts: known failures (`--baseline`)
-and what could not be tested (`--accept-untested`). Pure; what it accepted is always among its reasons.
+The verdict is about the target and the release alone. The gate also counts the packs, and does not count what the maintainer accepts: known failures
+(`--baseline`) and requirements that could not be tested (`--accept-untested`). Whatever was accepted is listed among the reasons. This module does no I/O.
 """
 
 from collections.abc import Iterable, Sequence
@@ -11,11 +11,11 @@ from enum import IntEnum
 
 from continuity_conformance.core.run_options import Settings
 from continuity_conformance.core.verdicts import Result, Verdict
-from continuity_conformance.results.baseline import Baseline, Known
+from continuity_conformance.results.baseline import Baseline, KnownFailure
 
 
-class Code(IntEnum):
-    """What both commands end with. 2 (usage) and 3 (unreachable) come from errors, before there is anything to judge."""
+class ExitCode(IntEnum):
+    """The exit codes of both commands. 2 (usage) and 3 (unreachable) come from errors before there are results."""
 
     OPEN = 0
     FAILED = 1
@@ -25,47 +25,47 @@ class Code(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """`reasons`: each in one line, what closes the gate or what was accepted to open it."""
+    """The decision. Each of the `reasons` is one line: what closes the gate, or what was accepted to open it."""
 
     exit_code: int
     reasons: tuple[str, ...] = ()
     failed: tuple[Result, ...] = ()
-    known: tuple[tuple[Result, Known], ...] = ()
+    known: tuple[tuple[Result, KnownFailure], ...] = ()
     warned: tuple[Result, ...] = ()
-    stale: tuple[Known, ...] = ()
-    expired: tuple[Known, ...] = ()
+    stale: tuple[KnownFailure, ...] = ()
+    expired: tuple[KnownFailure, ...] = ()
     untested: tuple[Result, ...] = ()
 
     @property
     def passed(self) -> bool:
-        return self.exit_code == Code.OPEN
+        return self.exit_code == ExitCode.OPEN
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """A run as the gate looks at it: each requirement of the release and the packs once. `selected`: the ids that the run was to decide."""
+class GateInput:
+    """The results of a run: each requirement of the release and the packs once. `selected`: the ids that the run was asked to decide."""
 
     results: Sequence[Result]
     selected: frozenset[str]
     finished: bool
     today: date
     broken: tuple[str, ...] = ()
-    """Packs that cannot be used, in a line each: nobody knows what they would have found."""
+    """Packs that cannot be loaded, one line each. Their requirements were not tested."""
 
     @property
     def partial(self) -> bool:
         return len(self.selected) < len(self.results)
 
 
-def judge(run: Judged, settings: Settings, baseline: Baseline) -> Gate:
-    """Sort the results and the baseline's entries, and decide. An entry about what was not selected says nothing here."""
+def judge(run: GateInput, settings: Settings, baseline: Baseline) -> Gate:
+    """Sort the results and the entries of the baseline, and decide. Entries for requirements that were not selected are ignored."""
     entries = {id_: entry for id_, entry in baseline.entries.items() if id_ in run.selected}
     valid = {id_: entry for id_, entry in entries.items() if not entry.expired(run.today)}
     failures = [result for result in run.results if result.verdict is Verdict.FAIL]
     passed = {result.id for result in run.results if result.verdict is Verdict.PASS}
     counting = [result for result in failures if result.id not in valid]
     gate = Gate(
-        Code.OPEN,
+        ExitCode.OPEN,
         failed=tuple(result for result in counting if settings.gates(result.level)),
         known=tuple((result, valid[result.id]) for result in failures if result.id in valid),
         warned=tuple(result for result in counting if not settings.gates(result.level)),
@@ -77,41 +77,41 @@ def judge(run: Judged, settings: Settings, baseline: Baseline) -> Gate:
 
 
 def _untested(result: Result, settings: Settings) -> bool:
-    """Whether it is open though it counts. A manual row is open for good: a person answers it."""
+    """Whether it counts and has no verdict. A manual requirement never has one: a person answers it."""
     return result.verdict is Verdict.NOT_TESTED and not result.manual and settings.gates(result.level)
 
 
-def _code(gate: Gate, run: Judged, settings: Settings) -> Code:
-    """`--accept-untested` accepts what could not be tested, but neither a run that was stopped nor one without a single pass."""
+def _code(gate: Gate, run: GateInput, settings: Settings) -> ExitCode:
+    """The exit code. `--accept-untested` accepts untested requirements, but neither a stopped run nor a run without a pass."""
     verdicts = {result.verdict for result in run.results}
     if gate.failed or gate.stale or gate.expired:
-        return Code.FAILED
+        return ExitCode.FAILED
     if Verdict.ERROR in verdicts or run.broken:
-        return Code.ERROR
+        return ExitCode.ERROR
     if not run.finished or Verdict.PASS not in verdicts:
-        return Code.INCOMPLETE
-    missing = bool(gate.untested) or run.partial
-    return Code.INCOMPLETE if missing and not settings.accept_untested else Code.OPEN
+        return ExitCode.INCOMPLETE
+    incomplete = bool(gate.untested) or run.partial
+    return ExitCode.INCOMPLETE if incomplete and not settings.accept_untested else ExitCode.OPEN
 
 
-def _reasons(gate: Gate, run: Judged, settings: Settings) -> Iterable[str]:
+def _reasons(gate: Gate, run: GateInput, settings: Settings) -> Iterable[str]:
     errors = [result for result in run.results if result.verdict is Verdict.ERROR]
     accepted = "accepted: " if settings.accept_untested else ""
     if gate.failed:
-        yield f"{_counted(gate.failed, 'failure')} that nobody accepted"
+        yield f"{_counted(gate.failed, 'failure')} not accepted by a baseline"
     for entry in gate.stale:
-        yield f"{_at(entry)}: stale: {entry.id} passes again; take the entry out"
+        yield f"{_at(entry)}: stale: {entry.id} passes again; remove the entry"
     for entry in gate.expired:
         yield f"{_at(entry)}: expired: {entry.id} was accepted until {entry.until}"
     if errors:
         yield f"{_counted(errors, 'error')} of the kit or the set-up"
     yield from run.broken
     if not run.finished:
-        yield "the run did not go to its end"
+        yield "the run did not finish"
     if run.partial:
         yield f"{accepted}only {len(run.selected)} of {len(run.results)} requirements were selected"
     if gate.untested and run.finished:
-        yield f"{accepted}{len(gate.untested)} that count could not be tested"
+        yield f"{accepted}{_counted(gate.untested, 'requirement')} that count{'' if gate.untested[1:] else 's'} could not be tested"
     if gate.known:
         yield f"accepted: {_counted(gate.known, 'known failure')} of the baseline"
 
@@ -120,5 +120,5 @@ def _counted(things: Sequence[object], name: str) -> str:
     return f"{len(things)} {name}{'s' if things[1:] else ''}"
 
 
-def _at(entry: Known) -> str:
+def _at(entry: KnownFailure) -> str:
     return f"{entry.place.file}:{entry.place.line}"

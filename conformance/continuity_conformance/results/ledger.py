@@ -13,8 +13,8 @@ from continuity_conformance.core.errors import ContinuityError, UnreachableError
 from continuity_conformance.core.run_options import Settings
 from continuity_conformance.core.urls import public_url
 from continuity_conformance.core.verdicts import Result, RunVerdict, Verdict, run_verdict, undecided
-from continuity_conformance.results.baseline import Baseline, Known
-from continuity_conformance.results.gate import Gate, Judged, judge
+from continuity_conformance.results.baseline import Baseline, KnownFailure
+from continuity_conformance.results.gate import Gate, GateInput, judge
 from continuity_conformance.suite.packs import Packs
 from continuity_conformance.suite.release import ReleasedSpec
 from continuity_spec import Requirement
@@ -82,7 +82,7 @@ class Ledger:
         """Book a result. The first word counts: what was reported on the terminal is what is written."""
         self._results.setdefault(result.id, result)
 
-    def accepted(self, result: Result) -> Known | None:
+    def accepted(self, result: Result) -> KnownFailure | None:
         """Find the entry of the baseline that accepts this failure today."""
         entry = self.baseline.entries.get(result.id)
         failed = result.verdict is Verdict.FAIL
@@ -116,7 +116,7 @@ class Ledger:
         if verdict is RunVerdict.CONFORMANT and not (finished and all(result.id in decided for result in own)):
             verdict = RunVerdict.INCOMPLETE
         broken = tuple(str(error) for error in self.release.packs.broken)
-        judged = Judged(results, self._selected, finished, self._started.date(), broken)
+        judged = GateInput(results, self._selected, finished, self._started.date(), broken)
         return self._outcome(results, verdict, judge(judged, self.settings, self.baseline), finished=finished)
 
     def _open(self, requirement: Requirement, reason: str) -> Result:

@@ -1,6 +1,6 @@
-"""Numbers: how many requirements of each area, and of each level, have which verdict.
+"""Counts of verdicts: for each area, for each level, and in total.
 
-The one place that counts. The terminal and every format of the report take their figures from here, so that they agree.
+The terminal and every report format take their numbers from here, so they always agree.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,12 +16,12 @@ HEADS: Final[Mapping[Verdict, str]] = {
     Verdict.NOT_APPLICABLE: "not applicable",
     Verdict.ERROR: "error",
 }
-"""The columns of a table of numbers, in their order."""
+"""The headings of the columns of a table of counts, in their order."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """The numbers of one group."""
+    """The counts of one group."""
 
     name: str
     counts: Mapping[Verdict, int]
@@ -32,9 +32,9 @@ class Tally:
 
 
 def columns(results: Iterable[Result]) -> tuple[Verdict, ...]:
-    """The verdicts that a table shows. Errors are rare, and have a column only where there are some."""
-    tally = counts(results)
-    return tuple(verdict for verdict in HEADS if verdict is not Verdict.ERROR or tally[verdict])
+    """The verdicts that have a column. Errors are rare, and have one only where there are some."""
+    number = counts(results)
+    return tuple(verdict for verdict in HEADS if verdict is not Verdict.ERROR or number[verdict])
 
 
 def by_area(results: Sequence[Result]) -> list[Tally]:
@@ -50,7 +50,7 @@ def total(results: Iterable[Result]) -> Tally:
 
 
 def _grouped(results: Sequence[Result], name: Callable[[Result], str]) -> list[Tally]:
-    """One tally a group, in the order in which the groups first come."""
+    """One tally for each group, in the order of their first results."""
     groups: dict[str, list[Result]] = {}
     for result in results:
         groups.setdefault(name(result), []).append(result)

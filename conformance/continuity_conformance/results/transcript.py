@@ -1,6 +1,6 @@
-"""What went on between the kit and the target, for people: one block an exchange, one an intervention.
+"""The transcript of a scenario as text: one block for each exchange and each intervention.
 
-They come redacted and cut; here they are only laid out. Knows their JSON form (`results.schema.json`) and nothing else.
+Both are JSON objects (`results.schema.json`), already redacted and cut. This module only lays them out.
 """
 
 import json
@@ -34,7 +34,7 @@ _SECURITY: Final = frozenset(
         "x-xss-protection",
     }
 )
-_DULL: Final = _SECURITY | {
+_IRRELEVANT: Final = _SECURITY | {
     "accept",
     "accept-encoding",
     "connection",
@@ -46,11 +46,11 @@ _DULL: Final = _SECURITY | {
     "transfer-encoding",
     "user-agent",
 }
-"""Header fields that say nothing about continuity, and stand on every answer."""
+"""Header fields of every answer that are irrelevant to continuity."""
 
 
 def lines(result: Result) -> Iterator[str]:
-    """Tell the requirement, its verdict, and each scenario as it went."""
+    """The requirement, its verdict, and the transcript of each scenario."""
     yield f"{result.id} ({result.level}): {result.verdict.spoken}, {result.seconds:.2f} s"
     yield f"  {result.text}"
     if result.reason:
@@ -63,61 +63,61 @@ def lines(result: Result) -> Iterator[str]:
 def _scenario(evidence: Evidence) -> Iterator[str]:
     name = " ".join(part for part in ("scenario", evidence.scenario, evidence.example) if part)
     yield f"  {name}: {evidence.outcome.spoken}{f' ({evidence.reason})' if evidence.reason else ''}"
-    for told in in_order(evidence.exchanges, evidence.interventions or ()):
-        yield from (f"    {line}" for line in told_lines(told, evidence.expected))
+    for entry in in_order(evidence.exchanges, evidence.interventions or ()):
+        yield from (f"    {line}" for line in entry_lines(entry, evidence.expected))
 
 
 def in_order(
     exchanges: Iterable[Mapping[str, Any]], interventions: Iterable[Mapping[str, Any]]
 ) -> list[Mapping[str, Any]]:
-    """Exchanges and interventions as they began; in the same instant, as their steps are numbered."""
-    return sorted((*exchanges, *interventions), key=lambda told: (told["at"], in_steps(told["step"])))
+    """Exchanges and interventions by the time when they began, then by the number of their step."""
+    return sorted((*exchanges, *interventions), key=lambda entry: (entry["at"], step_key(entry["step"])))
 
 
-def in_steps(number: str) -> tuple[int, ...]:
-    """The number of a step, as something that can be compared: 2.10 comes after 2.9."""
+def step_key(number: str) -> tuple[int, ...]:
+    """A sort key for the number of a step: 2.10 comes after 2.9."""
     return tuple(int(part) for part in _NUMBER.findall(number))
 
 
-def told_lines(told: Mapping[str, Any], about: str) -> Iterator[str]:
-    """An exchange or an intervention. `about`: what was expected and not met."""
-    yield from _exchange(told, about) if "request" in told else _intervention(told)
+def entry_lines(entry: Mapping[str, Any], expected: str) -> Iterator[str]:
+    """The lines of an exchange or an intervention. `expected`: the expectation that was not met; headers that it names are shown."""
+    yield from _exchange(entry, expected) if "request" in entry else _intervention(entry)
 
 
-def _intervention(told: Mapping[str, Any]) -> Iterator[str]:
-    yield f"{_seconds(told['at'])}  ◆ {_brief(told['does'])}   {told['step']}".rstrip()
-    yield from (f"          {_brief(told[part])}" for part in ("how", "proof") if told[part])
+def _intervention(entry: Mapping[str, Any]) -> Iterator[str]:
+    yield f"{_seconds(entry['at'])}  ◆ {_brief(entry['does'])}   {entry['step']}".rstrip()
+    yield from (f"          {_brief(entry[part])}" for part in ("how", "proof") if entry[part])
 
 
-def _exchange(exchange: Mapping[str, Any], about: str) -> Iterator[str]:
+def _exchange(exchange: Mapping[str, Any], expected: str) -> Iterator[str]:
     request, answer = exchange["request"], exchange["answer"]
     yield f"{_seconds(exchange['at'])}  → {request['method']} {request['url']}   {exchange['step']}".rstrip()
-    yield from _part(request, about)
+    yield from _part(request, expected)
     if answer:
         yield f"{_seconds(exchange['seconds'], '+')}  ← {answer['status']}"
-        yield from _part(answer, about)
+        yield from _part(answer, expected)
     if exchange["error"]:
         yield f"{' ' * 9 if answer else _seconds(exchange['seconds'], '+')}  ← {exchange['error']}"
     if exchange["seen"] is not None:
-        yield f"          {_who_saw(exchange)}: {_brief(exchange['seen'])}"
+        yield f"          {_seen_by(exchange)}: {_brief(exchange['seen'])}"
 
 
-def _who_saw(exchange: Mapping[str, Any]) -> str:
+def _seen_by(exchange: Mapping[str, Any]) -> str:
     earlier = exchange.get("replays")
     return f"the answer of an earlier call of the model (step {earlier}), which saw" if earlier else "the model saw"
 
 
-def _part(message: Mapping[str, Any], about: str) -> Iterator[str]:
-    yield from (f"          {name}: {value}" for name, value in telling(message["headers"], about))
+def _part(message: Mapping[str, Any], expected: str) -> Iterator[str]:
+    yield from (f"          {name}: {value}" for name, value in relevant_headers(message["headers"], expected))
     body = message["body"]
     if body is not None and body != "":
         yield f"          {without_middle(_line(body), _STREAM) if is_stream(message) else _brief(body)}"
 
 
-def telling(headers: object, about: str) -> list[tuple[str, str]]:
-    """The header fields that say something about continuity, or that the expectation is about."""
-    wanted = about.lower()
-    return [pair for pair in pairs(headers) if (name := pair[0].lower()) not in _DULL or f"{name}:" in wanted]
+def relevant_headers(headers: object, expected: str) -> list[tuple[str, str]]:
+    """The header fields that matter for continuity, or that the expectation names."""
+    wanted = expected.lower()
+    return [pair for pair in pairs(headers) if (name := pair[0].lower()) not in _IRRELEVANT or f"{name}:" in wanted]
 
 
 def is_stream(message: Mapping[str, Any]) -> bool:

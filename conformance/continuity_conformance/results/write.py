@@ -14,7 +14,7 @@ from typing import Final
 from continuity_conformance.core.errors import KitError, UsageError
 from continuity_conformance.core.files import replace_file
 from continuity_conformance.core.verdicts import Evidence, Result, RunVerdict, Verdict, counts
-from continuity_conformance.results.baseline import Known
+from continuity_conformance.results.baseline import KnownFailure
 from continuity_conformance.results.classes import ClassVerdict, class_verdicts
 from continuity_conformance.results.describe import described
 from continuity_conformance.results.ledger import Outcome, TargetFacts
@@ -128,7 +128,7 @@ def _again(outcome: Outcome) -> dict[str, object]:
     }
 
 
-def _known(entry: Known | None, today: date) -> dict[str, object] | None:
+def _known(entry: KnownFailure | None, today: date) -> dict[str, object] | None:
     if entry is None:
         return None
     until = entry.until.isoformat()

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import Any, Final
 
-from continuity_conformance.checks.registry import CHECKS, DISTURBING, SEEDED, SHARING
+from continuity_conformance.checks.registry import CAMPAIGN_CHECKS, CHECKS, DISTURBING, SEEDED
 from continuity_conformance.core.budget import DEFAULT_EXAMPLES, Budget
 from continuity_conformance.core.errors import ContinuityError
 from continuity_conformance.core.failure import Untested
@@ -48,7 +48,7 @@ class Scheduler:
     def __init__(
         self, profile: Profile, url: str, target_name: str, redactor: Redactor, budget: Budget | None = None
     ) -> None:
-        self._budget = (budget or Budget()).within(profile.limits.examples)
+        self._budget = (budget or Budget()).capped(profile.limits.examples)
         self._profile = profile
         self._url = url
         self._target_name = target_name
@@ -141,7 +141,7 @@ class Scheduler:
     def _examples(self, scenario: Scenario) -> Sequence[Mapping[str, Any]]:
         """On a target that may hold old sessions, the openings of test vectors get a salt, and the kit derives their ids itself."""
         examples: Sequence[Mapping[str, Any]] = scenario.examples or ({},)
-        if scenario.vectors is None or not self.context.server.lived:
+        if scenario.vectors is None or not self.context.server.may_hold_sessions:
             return examples
         salt, version = secrets.token_hex(8), self.context.target.options["derivation"]
         return [_salted(example, salt, version) if "messages" in example else example for example in examples]
@@ -150,7 +150,7 @@ class Scheduler:
         self, requirement: Requirement, scenario: Scenario, example: Mapping[str, Any], play: Play
     ) -> Evidence:
         servers, check = self._shared, requirement.check
-        random = servers.lease_random(sharing=check in SHARING) if check in SEEDED else None
+        random = servers.lease_random(sharing=check in CAMPAIGN_CHECKS) if check in SEEDED else None
         async with random or servers.lease() as context:
             return await self._play(requirement, scenario, example, play, context)
 

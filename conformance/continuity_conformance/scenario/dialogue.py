@@ -302,7 +302,7 @@ class Dialogue:
                 return _SCRIPTS[model]
             case {"writes": note, **more} if profile.writes:
                 script = self._tool_script(profile.writes.name, profile.writes.arguments, note)
-                return replace(script, beside=CLIENT_TOOL if more else "")
+                return replace(script, second_tool=CLIENT_TOOL if more else "")
             case {"reads": note} if profile.reads:
                 return self._tool_script(profile.reads.name, profile.reads.arguments, note)
         raise Untested("the profile names no tool of the target that writes and reads")

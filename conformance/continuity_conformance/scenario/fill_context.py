@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from continuity_conformance.core.failure import Untested
 from continuity_conformance.probe.marks import content_text, marks_in
-from continuity_conformance.probe.server import Call
+from continuity_conformance.probe.reply import ModelCall
 from continuity_conformance.scenario.exchange import Exchange
 from continuity_conformance.scenario.observe import call_of, observer, summary_calls
 from continuity_conformance.scenario.record import Record
@@ -125,7 +125,7 @@ class Fillers:
         messages: Sequence[Mapping[str, object]] = call.messages if call is not None else ()
         return sum(len(content_text(each.get("content"))) for each in messages if each.get("role") != "system")
 
-    async def _call(self, exchange: Exchange) -> Call | None:
+    async def _call(self, exchange: Exchange) -> ModelCall | None:
         number = call_of(exchange)
         return await observer(self._context).call(number) if number is not None else None
 

@@ -120,7 +120,7 @@ class Interventions:
         """Undo what must not outlive the scenario."""
         if self._context.server.broken:
             await self._context.controls.mend_store(self._context.target.profile.principals.get("alice", ""))
-        await self._context.server.part_from_twins()
+        await self._context.server.stop_twins()
 
     async def compress(self, session: Callable[[], str], step: Step, number: str) -> AwaitedCompression:
         """Ask the target to compress in its next turn.
@@ -163,7 +163,7 @@ class Interventions:
         killed = f"SIGKILL when {starts:g} of the time of a start had passed since it touched the database"
         self._log.intervention("", does, killed)
         with _not_starting_is_a_finding("start again"):
-            await self._context.server.begin_and_kill(old_database([self.old_row(row) for row in rows]), starts)
+            await self._context.server.kill_during_start(old_database([self.old_row(row) for row in rows]), starts)
 
     async def _evict(self, step: Step) -> str:
         response = self._variables.text(step.params["response"], "response")

@@ -1,6 +1,6 @@
-"""Which requirements the user's words name: an id, a node id, or an area.
+"""Select the requirements that the user names: by id, by pytest node id, or by area.
 
-Knows the spec's ids only; neither pytest nor the target.
+Knows only the ids of the spec, neither pytest nor the target.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,7 +12,7 @@ from continuity_spec.errors import suggestion
 
 
 def file_of(requirement: Requirement) -> str:
-    """Name the file that the requirement is written in: the first half of its node id."""
+    """The name of the file that the requirement is in: the first half of its node id."""
     return PurePath(requirement.place.file).name
 
 
@@ -21,20 +21,20 @@ def node_id(requirement: Requirement) -> str:
 
 
 def select(words: Sequence[str], requirements: Iterable[Requirement]) -> frozenset[str]:
-    """Find the ids that the words name. Raises UsageError for a word that names none, with the nearest one that does."""
+    """The ids that the words name. Raises UsageError for an unknown name, and suggests a similar one."""
     known: dict[str, set[str]] = {}
     for requirement in requirements:
         for name in (requirement.id, requirement.area, file_of(requirement)):
             known.setdefault(name.lower(), set()).add(requirement.id)
-    return frozenset(found for word in words for found in _named(word, known))
+    return frozenset(each for word in words for each in _named(word, known))
 
 
 def in_areas(areas: Sequence[str], requirements: Sequence[Requirement]) -> frozenset[str]:
-    """Find the ids of these areas; of all where none is named. Raises UsageError for an area that there is not."""
+    """The ids of these areas, or all ids if no area is given. Raises UsageError for an unknown area."""
     known = list(dict.fromkeys(requirement.area for requirement in requirements))
     for area in areas:
         if area not in known:
-            raise UsageError("there is no such area in this release.", where=area, do=suggestion(area, known))
+            raise UsageError("this release has no such area.", where=area, do=suggestion(area, known))
     return frozenset(each.id for each in requirements if not areas or each.area in areas)
 
 
@@ -45,21 +45,21 @@ def _named(word: str, known: dict[str, set[str]]) -> set[str]:
         hint = (
             suggestion(name, ids)
             if "-" in name
-            else "Name ids (HISTORY-02), areas (HISTORY), or nothing for the whole release."
+            else "Give ids (HISTORY-02) or areas (HISTORY), or nothing for the whole release."
         )
-        raise UsageError("no requirement of this release has this name.", where=word, do=hint)
+        raise UsageError("this release has no requirement or area of this name.", where=word, do=hint)
     return known[name.lower()]
 
 
-def one_each(requirements: Sequence[Requirement]) -> list[Requirement]:
-    """The same, where no id is there twice: a result is known by its id. Raises UsageError for one that is."""
+def require_unique_ids(requirements: Sequence[Requirement]) -> list[Requirement]:
+    """Return the requirements as a list. Raises UsageError if two have the same id, because results are identified by id."""
     first: dict[str, Requirement] = {}
     for requirement in requirements:
         if first.setdefault(requirement.id, requirement) is not requirement:
-            taken = first[requirement.id].place.file
+            other = first[requirement.id].place.file
             raise UsageError(
-                f"{requirement.id} is also in {taken}.",
+                f"{requirement.id} is also in {other}.",
                 where=str(requirement.place),
-                do="Run the two one after the other.",
+                do="Test the two in separate runs.",
             )
     return list(requirements)

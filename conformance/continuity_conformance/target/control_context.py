@@ -1,7 +1,8 @@
-"""Where a control works: one server of the target, its address, its folder, and whoever asks.
+"""Controls: functions that make something happen to a target, such as an eviction, and the context that they work in.
 
-A control is an async function of a `ControlContext` and of what the scenario says. A line of a profile (`http: "POST /test/evict/{response}"`), the control API of the
-spec and a function of a plugin are all of this kind. One that does not work raises `Untested`; what it did is never believed without proof.
+A control is an async function that takes a `ControlContext` and the parameters of the scenario's step. There are three kinds: a request that the profile
+names (`http: "POST /test/evict/{response}"`), an operation of the spec's control API, and a Python function of a plugin. A control that does not work raises
+`Untested`. The kit checks the effect of a control before it relies on it.
 """
 
 import inspect
@@ -11,9 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from continuity_conformance.core.failure import Untested
+from continuity_conformance.http.messages import Request
 from continuity_spec.flow_yaml import flow_yaml
 
-if TYPE_CHECKING:  # a profile knows its controls, and is read by commands that send nothing
+if (
+    TYPE_CHECKING
+):  # the HTTP client takes a third of the start-up time of commands that send nothing, such as `spec list`
     from continuity_conformance.http.client import AnyTransport
 
 _API: Final = "/conformance/v1"
@@ -22,29 +26,27 @@ _SHOWN: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class ControlContext:
-    """One server of the target, as a control sees it. `key` is that of the principal who asks."""
+    """What a control may use: one server of the target. `key`: the key of the principal that uses the control."""
 
     url: str
     transport: "AnyTransport"
     key: str = field(default="", repr=False)
     folder: Path | None = None
-    """The scratch folder of a target that the kit started; None where it did not."""
+    """The temporary folder of a target that the kit started, else None."""
     fields: tuple[tuple[str, str], ...] = field(default=(), repr=False)
-    """The header fields of every request: the profile's own, and the key."""
+    """The header fields of every request: those of the profile, and the key."""
 
     def file(self, name: str) -> Path:
-        """A file of the target's folder that must be there."""
+        """The path of a file in the target's folder. Raises Untested if it does not exist."""
         if self.folder is None:
-            raise Untested("the control works on the target's files, and the kit did not start it")
+            raise Untested("the control needs the target's files, and the kit did not start the target")
         path = self.folder / name
         if not path.exists():
             raise Untested(f"the target has no file {name}")
         return path
 
     async def send(self, method: str, path: str, body: object = None, headers: Mapping[str, str] | None = None) -> None:
-        """One request to the target with the key of whoever asks. Raises Untested where it is not accepted."""
-        from continuity_conformance.http.messages import Request  # noqa: PLC0415 - as above
-
+        """Send one request with the principal's key. Raises Untested if the answer is not a success."""
         request = Request(method, self.url + path, (*self.fields, *(headers or {}).items()), body)
         answer = await self.transport.send(request)
         if not answer.accepted:
@@ -53,16 +55,16 @@ class ControlContext:
 
 Control = Callable[[ControlContext, Mapping[str, object]], Awaitable[None]]
 CONTROL_FIELD: Final = "X-Conformance-Token"
-"""The header field in which the control API wants its token."""
-RELEASED: Final = ("evict", "compress", "fault", "fork", "link", "lineage")
-"""The controls that scenarios of the release use. Only the target's own side has them."""
-PACKED: Final[dict[str, Control]] = {}
-"""Controls that packs bring along, for scenarios of theirs on any target."""
+"""The header field for the token of the control API."""
+RELEASE_CONTROLS: Final = ("evict", "compress", "fault", "fork", "link", "lineage")
+"""The controls that scenarios of the release use. A profile, a target plugin or the control API provides them, never a pack."""
+PACK_CONTROLS: Final[dict[str, Control]] = {}
+"""The controls that packs provide for their own scenarios, on any target."""
 
 
 @dataclass(frozen=True, slots=True)
 class HttpControl:
-    """A request of the target's own: method and path, with `{response}` or `{session}` in it."""
+    """A control that sends one request to the target: method and path, which may contain `{response}` or `{session}`."""
 
     command: str
 
@@ -71,7 +73,7 @@ class HttpControl:
         await context.send(method, path)
 
     def how(self, params: Mapping[str, object]) -> str:
-        return f"as the profile says: {' '.join(self._filled(params))}"
+        return f"by the profile's control: {' '.join(self._filled(params))}"
 
     def _filled(self, params: Mapping[str, object]) -> tuple[str, str]:
         method, path = self.command.split(" ", 1)
@@ -81,7 +83,7 @@ class HttpControl:
 
 @dataclass(frozen=True, slots=True)
 class ApiControl:
-    """An operation of the control API of the spec."""
+    """A control that calls an operation of the spec's control API."""
 
     name: str
     token: str = field(repr=False)
@@ -98,10 +100,13 @@ class ApiControl:
 
 
 def how(control: Control, params: Mapping[str, object]) -> str:
-    """In a few words what a control does with these; a function of a plugin says so in the first line of its docstring."""
+    """A short text for the transcript: what the control does with these parameters.
+
+    For a function of a plugin, this is the first line of its docstring.
+    """
     if isinstance(control, HttpControl | ApiControl):
         return control.how(params)
-    told = inspect.getdoc(control) if inspect.isroutine(control) else None
+    docstring = inspect.getdoc(control) if inspect.isroutine(control) else None
     name = getattr(control, "__name__", type(control).__name__)
-    first = told.splitlines()[0].removesuffix(".") if told else f"by the plugin's {name}"
-    return f"{first}: {flow_yaml(params)}"
+    what = docstring.splitlines()[0].removesuffix(".") if docstring else f"by the plugin's {name}"
+    return f"{what}: {flow_yaml(params)}"

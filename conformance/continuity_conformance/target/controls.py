@@ -1,7 +1,7 @@
-"""Controls: what the kit can make happen to a target, and from where.
+"""The controls of one server: what the kit can make happen to it, and who provides each control.
 
-In this order: what the profile or the plugin gives (`Profile.controls`), the process that the kit started (restart, kill), filling the context
-(`Profile.filling`), the optional control API of the spec. A control that nobody has makes a scenario *not tested*; it is never believed without proof.
+In this order: the profile or the plugin (`Profile.controls`), the process that the kit started (restart, kill), filling the context
+(`Profile.filling`), and the optional control API of the spec. A scenario whose control nobody provides is *not tested*.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,19 +10,26 @@ from typing import Final
 from continuity_conformance.core.errors import ContinuityError, KitError
 from continuity_conformance.core.failure import Inapplicable, Unmet, Untested
 from continuity_conformance.http.client import AnyTransport
-from continuity_conformance.target.control_context import PACKED, RELEASED, ApiControl, Control, ControlContext, how
+from continuity_conformance.target.control_context import (
+    PACK_CONTROLS,
+    RELEASE_CONTROLS,
+    ApiControl,
+    Control,
+    ControlContext,
+    how,
+)
 from continuity_conformance.target.old_database import OldRow, old_database
 from continuity_conformance.target.process import StartedProcess
 from continuity_conformance.target.profile import Filling
 from continuity_conformance.target.server import Server
 from continuity_conformance.target.shared_restart import SharedRestarts
 
-_NEEDED_AS: Final[Mapping[str, frozenset[str]]] = {
+_NEEDS: Final[Mapping[str, frozenset[str]]] = {
     "evict": frozenset({"evict"}),
     "compress": frozenset({"compress", "control:compress"}),
     "fault": frozenset({"break_store"}),
 }
-"""What a scenario calls a control that it needs, where that is not `control:NAME`."""
+"""The words for a control in the needs of a scenario, where they are not `control:NAME`."""
 _FAULTS: Final[Mapping[str, tuple[str, ...]]] = {
     "reads": ("read",),
     "writes": ("write",),
@@ -32,7 +39,7 @@ _FAULTS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 class Controls:
-    """The controls of one server. Those that somebody gives tell how they do it."""
+    """The controls of one server. Methods that return a text say how they did it."""
 
     def __init__(
         self, server: Server, transport: AnyTransport, *, has_api: bool, shared: SharedRestarts | None = None
@@ -46,25 +53,25 @@ class Controls:
     def available(self) -> frozenset[str]:
         profile = self._server.profile
         process = {"restart", "kill"} if self._server.started else set()
-        old = {"legacy"} if self._server.started and profile.legacy else set()
+        legacy = {"legacy"} if self._server.started and profile.legacy else set()
         pressure = {"evict-by-pressure"} if profile.limits.responses else set()
         filling = {"compress"} if profile.filling else set()
-        given = {*profile.controls, *PACKED, *(RELEASED if self._has_api else ())}
-        named = {need for name in given for need in _NEEDED_AS.get(name, {f"control:{name}"})}
-        return frozenset(process | old | pressure | filling | named)
+        names = {*profile.controls, *PACK_CONTROLS, *(RELEASE_CONTROLS if self._has_api else ())}
+        named = {need for name in names for need in _NEEDS.get(name, {f"control:{name}"})}
+        return frozenset(process | legacy | pressure | filling | named)
 
     @property
     def filling(self) -> Filling | None:
-        """How the context is filled, where that is the way to make the target compress."""
+        """How to fill the context so that the target compresses. None if a control of the profile makes it compress."""
         return None if "compress" in self._server.profile.controls else self._server.profile.filling
 
-    def sharing(self, shared: SharedRestarts) -> "Controls":
-        """The same controls, with restarts that are shared."""
+    def with_shared_restarts(self, shared: SharedRestarts) -> "Controls":
+        """The same controls, but restarts are shared with other scenarios."""
         return Controls(self._server, self._transport, has_api=self._has_api, shared=shared)
 
     async def legacy(self, rows: Sequence[OldRow], servers: int = 1) -> None:
-        """Start on an old database with these rows."""
-        await self._server.begin_anew(old_database(rows), servers)
+        """Restart the target on an old database with these rows, with so many processes."""
+        await self._server.restart_on_database(old_database(rows), servers)
 
     async def restart(self) -> None:
         await (self._shared.restart() if self._shared else self.restart_now())
@@ -82,17 +89,17 @@ class Controls:
         return await self._do("compress", key, {"session_id": session})
 
     async def break_store(self, what: str, key: str) -> str:
-        told = []
+        texts = []
         for fault in _FAULTS[what]:
             self._server.broken.add(fault)
-            told.append(await self._do("fault", key, {"what": fault, "on": True}))
-        return "; ".join(told)
+            texts.append(await self._do("fault", key, {"what": fault, "on": True}))
+        return "; ".join(texts)
 
     async def mend_store(self, key: str) -> str:
         faults = sorted(self._server.broken)
-        told = [await self._do("fault", key, {"what": fault, "on": False}) for fault in faults]
+        texts = [await self._do("fault", key, {"what": fault, "on": False}) for fault in faults]
         self._server.broken.clear()
-        return "; ".join(told)
+        return "; ".join(texts)
 
     async def named(self, name: str, params: Mapping[str, object], key: str) -> str:
         return await self._do(name, key, params)
@@ -104,15 +111,15 @@ class Controls:
         if manner in self._server.profile.controls:
             key = self._server.profile.principals.get("alice", "")
             await self._do(manner, key, {"pid": before})
-            await self._ended(manner, started)
+            await self._require_end(manner, started)
             await started.start()
         else:
             await (started.restart() if manner == "restart" else started.kill())
         if started.pid == before:
             raise KitError(f"{manner}: the process is still the same one.", where=self._server.url)
 
-    async def _ended(self, manner: str, started: StartedProcess) -> None:
-        """A process that a control of the target's own has ended. One that is still there was neither stopped nor killed."""
+    async def _require_end(self, manner: str, started: StartedProcess) -> None:
+        """Raise Untested if the process still runs after a control of the target should have ended it."""
         if not await started.has_ended():
             raise Untested(f"the control {manner} did not work: the process has not ended")
 
@@ -124,16 +131,16 @@ class Controls:
         try:
             control = self._control(name)
             await control(context, params)
-        except Untested as trouble:
-            raise Untested(f"the control {name} did not work: {trouble}") from None
+        except Untested as reason:
+            raise Untested(f"the control {name} did not work: {reason}") from None
         except (ContinuityError, Unmet, Inapplicable):
             raise
-        except Exception as trouble:  # noqa: BLE001 - a plugin's own fault says nothing about the contract
-            raise Untested(f"the control {name} did not work: {type(trouble).__name__}: {trouble}") from None
+        except Exception as error:  # noqa: BLE001 - a bug in a plugin says nothing about the target
+            raise Untested(f"the control {name} did not work: {type(error).__name__}: {error}") from None
         return how(control, params)
 
     def _control(self, name: str) -> Control:
-        given = self._server.profile.controls.get(name) or PACKED.get(name)
-        if given is None and not self._has_api:
-            raise Untested("nobody has it")
-        return given or ApiControl(name, self._server.profile.token)
+        control = self._server.profile.controls.get(name) or PACK_CONTROLS.get(name)
+        if control is None and not self._has_api:
+            raise Untested("no such control: neither the profile nor the control API provides it")
+        return control or ApiControl(name, self._server.profile.token)

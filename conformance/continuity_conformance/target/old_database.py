@@ -1,4 +1,4 @@
-"""Databases of the old schema, as the servers of before wrote them."""
+"""Write databases of the old schema, as earlier versions of servers did."""
 
 import json
 import sqlite3
@@ -17,9 +17,9 @@ CREATE TABLE IF NOT EXISTS responses (response_id TEXT PRIMARY KEY, data TEXT NO
 
 @dataclass(frozen=True, slots=True)
 class OldRow:
-    """A response, and the slug that names it last, where one does; without a session and words of its own the response is gone.
+    """A response, and the slug (`conversation`) whose newest response it is, if any.
 
-    `fields` stand in its data in place of the usual ones.
+    A row without session, raw data and fields is a slug whose response was deleted. `raw` replaces the data of the response, `fields` some of its fields.
     """
 
     response: str
@@ -48,7 +48,7 @@ class OldRow:
 
 
 def old_database(rows: Sequence[OldRow]) -> Callable[[Path], None]:
-    """What writes a database of the old schema with these rows to a file."""
+    """A function that writes a database of the old schema with these rows to a file."""
 
     def write(file: Path) -> None:
         with closing(sqlite3.connect(file)) as database:
@@ -59,15 +59,17 @@ def old_database(rows: Sequence[OldRow]) -> Callable[[Path], None]:
 
 
 def write_to(file: Path, rows: Sequence[OldRow]) -> None:
-    """Write rows into a database that is there, beside the server that uses it."""
+    """Add rows to an existing database while a server uses it."""
     with closing(sqlite3.connect(file, timeout=10)) as database:
         write_rows(database, rows)
 
 
 def write_rows(database: sqlite3.Connection, rows: Sequence[OldRow]) -> None:
-    """Write rows as an old server does: by name, without the columns that came later."""
-    kept = [(row.response, row.data(), time.time()) for row in rows if row.session or row.raw or row.fields]
-    named = [(row.conversation, row.response) for row in rows if row.conversation]
+    """Write rows as an old server does: without the columns that were added later."""
+    responses = [(row.response, row.data(), time.time()) for row in rows if row.session or row.raw or row.fields]
+    slugs = [(row.conversation, row.response) for row in rows if row.conversation]
     with database:
-        database.executemany("INSERT OR REPLACE INTO responses (response_id, data, accessed_at) VALUES (?, ?, ?)", kept)
-        database.executemany("INSERT OR REPLACE INTO conversations (name, response_id) VALUES (?, ?)", named)
+        database.executemany(
+            "INSERT OR REPLACE INTO responses (response_id, data, accessed_at) VALUES (?, ?, ?)", responses
+        )
+        database.executemany("INSERT OR REPLACE INTO conversations (name, response_id) VALUES (?, ?)", slugs)

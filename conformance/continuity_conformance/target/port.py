@@ -1,7 +1,7 @@
-"""Ports: one for each process that the kit starts, held for all its lives.
+"""Reserve a port for each process that the kit starts, also while the process restarts.
 
-A port that a process does not listen on, before its start and while it restarts, could be given to the process of another run; then the kit
-would talk to a stranger's target. So the UDP port of the same number is bound for as long as the port is held: no two runs have the same one.
+Before its start and during a restart nothing listens on the port, so another run could use it, and the kit would then test the wrong target. To
+prevent this, the kit binds the UDP port with the same number for as long as it reserves the port.
 """
 
 import contextlib
@@ -12,23 +12,26 @@ from typing import Final
 from continuity_conformance.core.errors import NotStartedError
 
 _PORTS: Final = range(20_000, 32_000)
-"""Below those that systems give to outgoing connections."""
+"""Below the ports that systems use for outgoing connections."""
 
 
 class Port:
-    """A port on loopback that nobody listens on, until it is released."""
+    """A free port on loopback, reserved until `release`."""
 
     def __init__(self) -> None:
-        self._held = socket.socket(type=socket.SOCK_DGRAM)
+        self._reserved = socket.socket(type=socket.SOCK_DGRAM)
         first = secrets.randbelow(len(_PORTS))
         for number in (*_PORTS[first:], *_PORTS[:first]):
             with contextlib.suppress(OSError), socket.socket() as listener:
                 listener.bind(("127.0.0.1", number))
-                self._held.bind(("127.0.0.1", number))
+                self._reserved.bind(("127.0.0.1", number))
                 self.number = number
                 return
-        self._held.close()
-        raise NotStartedError("no port is free for the target.", do="Stop what listens on them and run again.")
+        self._reserved.close()
+        raise NotStartedError(
+            f"no port from {_PORTS.start} to {_PORTS.stop - 1} is free for the target.",
+            do="Stop the programs that use them, and run again.",
+        )
 
     def release(self) -> None:
-        self._held.close()
+        self._reserved.close()

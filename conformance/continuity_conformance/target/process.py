@@ -1,4 +1,7 @@
-"""Processes of a target that the kit starts: each on a port that no other run has, in a folder of its own, ready when its health path answers."""
+"""Start and stop the process of a target.
+
+Each process has its own folder and a port that no other run uses. It is ready when its health path answers.
+"""
 
 import asyncio
 import os
@@ -21,19 +24,19 @@ _LAST_LINES: Final = 12
 _LAST_BYTES: Final = 16_384
 _SHOWN: Final = 200
 _CLOSED_PROXY: Final = "http://127.0.0.1:9"
-"""Nobody listens there: what a target asks of the internet is refused at once."""
-_NOBODY: Final = Path(__file__).with_name("no_authority.pem")
-"""The one certificate that an isolated target trusts; nobody has its key. Reading all of the system's takes 50 ms for every HTTP client that is made."""
-_KEPT: Final = ("PATH", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "TZ", "SYSTEMROOT")
+"""Nothing listens there, so requests of the target to the internet fail at once."""
+_NO_AUTHORITY: Final = Path(__file__).with_name("no_authority.pem")
+"""The only certificate that an isolated target trusts. Its key does not exist. To read all certificates of the system takes 50 ms for every HTTP client."""
+_INHERITED: Final = ("PATH", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "TZ", "SYSTEMROOT")
 
 
 class StartedProcess:
-    """A process of the target that the kit started, on one port and one folder for all its lives."""
+    """A process of the target. It keeps its port and its folder when it restarts."""
 
     def __init__(
         self, profile: Profile, probe_url: str, folder: "tempfile.TemporaryDirectory[str] | None" = None
     ) -> None:
-        assert profile.process is not None, "only a target that the kit knows how to start is started"
+        assert profile.process is not None, "the kit starts only a target whose profile says how"
         self._profile = profile
         self._process = profile.process
         self._folder = folder or tempfile.TemporaryDirectory(prefix="continuity-")
@@ -41,7 +44,7 @@ class StartedProcess:
         self._probe_url = probe_url
         self._running: asyncio.subprocess.Process | None = None
         self._output = Path(self._folder.name, f"continuity-output-{self._port.number}.log")
-        """What it says. A file, not a pipe: nobody has to read it, and no end waits for whoever holds the other end."""
+        """The output of the process. In a file, because a pipe would have to be read, and its end would wait for child processes."""
         self.start_seconds = 0.0
 
     @property
@@ -71,11 +74,11 @@ class StartedProcess:
         return file
 
     def twin(self) -> "StartedProcess":
-        """Another process on the same folder."""
+        """Another process that uses the same folder."""
         return StartedProcess(self._profile, self._probe_url, self._folder)
 
     def without_keys(self) -> "StartedProcess":
-        """The same target with no key configured, in a folder of its own."""
+        """The same target without any key configured, in a new folder."""
         process = replace(self._process, start=self._process.keyless)
         return StartedProcess(replace(self._profile, process=process, principals={}), self._probe_url)
 
@@ -102,13 +105,13 @@ class StartedProcess:
                     stderr=asyncio.subprocess.STDOUT,
                     start_new_session=True,
                 )
-        except OSError as trouble:
+        except OSError as error:
             raise NotStartedError(
-                f"The target cannot be started: {trouble}.", where=command[0], do="Check process.start."
+                f"The target cannot be started: {error}.", where=command[0], do="Check process.start."
             ) from None
 
     def _write_files(self) -> None:
-        """Once, before the first start: what the target made of them since is its own."""
+        """Write the files that do not exist yet. After a restart, the target's changes to them stay."""
         for name, text in self._process.files.items():
             path = Path(self._folder.name, name)
             if not path.exists():
@@ -116,29 +119,31 @@ class StartedProcess:
                 path.write_text(self._filled(text), encoding="utf-8")
 
     def _environment(self) -> dict[str, str]:
-        given = {name: self._filled(value) for name, value in self._process.env.items()}
-        return {**(_nothing_of_the_user(self._folder.name) if self._process.isolated else os.environ), **given}
+        own = {name: self._filled(value) for name, value in self._process.env.items()}
+        return {**(_isolated_environment(self._folder.name) if self._process.isolated else os.environ), **own}
 
     async def _warm_up(self, seconds: float) -> None:
-        """One real turn: what a target loads at the first one is no scenario's business."""
+        """Send one turn, so that no scenario has to wait for what the target loads in its first turn."""
         headers = self._profile.request_headers(self._profile.principals.get("alice", ""))
         turn = {"model": self._profile.model, "messages": [{"role": "user", "content": "Warm up."}]}
-        trouble = f"no answer in {seconds:g} s"
+        reason = f"no answer in {seconds:g} s"
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds), aiohttp.ClientSession(headers=headers) as session:
-                trouble = await _turn_fails(session, f"{self.url}/v1/chat/completions", turn)
-        if trouble:
+                reason = await _failure_of_turn(session, f"{self.url}/v1/chat/completions", turn)
+        if reason:
             raise NotStartedError(
-                f"The target's first turn did not succeed: {trouble}.", where=self.url, do=f"It said:\n  {self._said}"
+                f"The target's first turn did not succeed: {reason}.",
+                where=self.url,
+                do=f"Its output:\n  {self._last_output}",
             )
 
     @property
-    def _said(self) -> str:
-        """Its last lines, so that a target that does not come up can say why."""
+    def _last_output(self) -> str:
+        """The last lines of its output, for error messages."""
         with self._output.open("rb") as output:
             output.seek(max(0, output.seek(0, os.SEEK_END) - _LAST_BYTES))
             lines = output.read().decode("utf-8", "replace").splitlines()
-        return "\n  ".join(line.rstrip() for line in lines[-_LAST_LINES:]) or "nothing"
+        return "\n  ".join(line.rstrip() for line in lines[-_LAST_LINES:]) or "(nothing)"
 
     async def restart(self) -> None:
         await self.end()
@@ -149,19 +154,19 @@ class StartedProcess:
         await self.start()
 
     async def has_ended(self) -> bool:
-        """Whether it ends without us, in the time that it has for that."""
-        assert self._running is not None, "only what was started can end"
+        """Wait for the process to end by itself, for at most `stop_seconds`. False if it still runs."""
+        assert self._running is not None, "a process that was not started cannot end"
         with suppress(TimeoutError):
             async with asyncio.timeout(self._process.stop_seconds):
                 await self._running.wait()
         return not self.runs
 
     async def stop(self) -> None:
-        await self.leave()
+        await self.end_and_release_port()
         self._folder.cleanup()
 
-    async def leave(self) -> None:
-        """End for good. The folder stays, for others that have it too."""
+    async def end_and_release_port(self) -> None:
+        """End the process for good. The folder stays, because other processes may use it."""
         await self.end()
         self._port.release()
 
@@ -196,41 +201,41 @@ class StartedProcess:
             raise NotStartedError(
                 f"The target did not become ready in {self._process.seconds:g} s.",
                 where=where,
-                do=f"It said:\n  {self._said}",
+                do=f"Its output:\n  {self._last_output}",
             ) from None
 
     def _must_run(self, command: str) -> None:
         assert self._running is not None
         if self._running.returncode is not None:
             raise NotStartedError(
-                f"The target ended at once with code {self._running.returncode}.",
+                f"The target ended during its start, with exit code {self._running.returncode}.",
                 where=command,
-                do=f"It said:\n  {self._said}",
+                do=f"Its output:\n  {self._last_output}",
             )
 
 
-def _nothing_of_the_user(folder: str) -> dict[str, str]:
-    """An environment in which a target neither finds nor leaves anything outside its folder, and reaches nobody but on loopback."""
+def _isolated_environment(folder: str) -> dict[str, str]:
+    """Environment variables that keep a target inside its folder, and away from the user's settings and from every host but loopback."""
     temporary = Path(folder, "tmp")
     temporary.mkdir(exist_ok=True)
     proxies = {
         name: _CLOSED_PROXY for each in ("http", "https", "all") for name in (f"{each}_proxy", f"{each}_PROXY".upper())
     }
     loopback = dict.fromkeys(("no_proxy", "NO_PROXY"), "127.0.0.1,localhost,::1")
-    kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
-    heeded = {"NODE_USE_ENV_PROXY": "1"}  # without it, Node asks no proxy that the environment names
-    own = {"HOME": folder, "TMPDIR": str(temporary), "SSL_CERT_FILE": str(_NOBODY)}
-    return {**kept, **proxies, **loopback, **heeded, **own}
+    inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
+    node = {"NODE_USE_ENV_PROXY": "1"}  # without it, Node ignores the proxies of the environment
+    own = {"HOME": folder, "TMPDIR": str(temporary), "SSL_CERT_FILE": str(_NO_AUTHORITY)}
+    return {**inherited, **proxies, **loopback, **node, **own}
 
 
-async def _turn_fails(session: aiohttp.ClientSession, url: str, turn: object) -> str:
-    """Why a turn did not succeed; empty where it did. A redirect is not followed: the request carries a key."""
+async def _failure_of_turn(session: aiohttp.ClientSession, url: str, turn: object) -> str:
+    """Send a turn. Returns the reason if it fails, else an empty text. A redirect is not followed: the request carries a key."""
     try:
         async with session.post(url, json=turn, allow_redirects=False) as response:
             text = await response.text()
             return "" if response.status < 300 else f"{response.status} {text[:_SHOWN]}"  # noqa: PLR2004
-    except (aiohttp.ClientError, OSError) as trouble:
-        return str(trouble) or type(trouble).__name__
+    except (aiohttp.ClientError, OSError) as error:
+        return str(error) or type(error).__name__
 
 
 async def _answers(session: aiohttp.ClientSession, url: str) -> bool:
@@ -243,7 +248,7 @@ async def _answers(session: aiohttp.ClientSession, url: str) -> bool:
 
 
 def _signal_group(pid: int, how: signal.Signals) -> None:
-    """The group, because a target may have children; it is the kit's own, made when the process was started."""
+    """Signal the whole process group, because a target may have child processes. The kit created the group for this process."""
     try:
         os.killpg(pid, how)
     except ProcessLookupError:

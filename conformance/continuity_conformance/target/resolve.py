@@ -14,7 +14,7 @@ from continuity_conformance.core.entry_points import Plugin, plugins
 from continuity_conformance.core.errors import ContinuityError, UsageError
 from continuity_conformance.target.build import looks_like
 from continuity_conformance.target.install import Say
-from continuity_conformance.target.profile import Profile, load_profile
+from continuity_conformance.target.profile import Profile
 from continuity_spec.errors import suggestion
 
 BUNDLED: Final = "reference"
@@ -45,13 +45,19 @@ def resolve(target: str | None, profile: Path | Profile | None) -> tuple[Profile
     if target is None or "://" not in target:
         return _named(target or BUNDLED, profile), ""
     _must_be_http(target)
-    given = load_profile(profile) if profile else Profile(name=urlsplit(target).netloc.rpartition("@")[2])
+    given = _from_file(profile) if profile else Profile(name=urlsplit(target).netloc.rpartition("@")[2])
     return given, target.rstrip("/").removesuffix("/v1")
+
+
+def _from_file(path: Path) -> Profile:
+    from continuity_conformance.target.profile_file import load_profile  # noqa: PLC0415 - most runs have no such file
+
+    return load_profile(path)
 
 
 def _named(name: str, profile: Path | None) -> Profile:
     if profile is not None:
-        given = load_profile(profile)
+        given = _from_file(profile)
         if given.process is not None and name in {given.name, BUNDLED}:
             return given
         raise UsageError(
@@ -77,7 +83,7 @@ def _plugin(name: str) -> Plugin:
 
 
 def _profile(plugin: Plugin, version: str, *, asked: bool) -> Profile:
-    made: TargetPlugin = plugin.made()  # type: ignore[assignment] # it is somebody else's; what it is not shows below
+    made: TargetPlugin = plugin.create()  # type: ignore[assignment] # it is somebody else's; what it is not shows below
     try:
         known = list(made.versions)
         if asked:

@@ -1,4 +1,4 @@
-"""Servers: a target at an address, and where the kit started it, its process and the database that old ones are put in place of."""
+"""A server: a target at an address. If the kit started it: its process, and its database, which the kit can replace by an old one."""
 
 import asyncio
 from collections.abc import Callable
@@ -11,13 +11,17 @@ from urllib.parse import urlsplit
 from continuity_conformance.target.process import StartedProcess
 from continuity_conformance.target.profile import Profile
 
-_TOUCH_SECONDS: Final = 0.001
+_POLL_SECONDS: Final = 0.001
 _SQLITE_FILES: Final = ("", "-wal", "-shm", "-journal")
 
 
 @dataclass(slots=True)
 class Server:
-    """One running target. `started` is None where the kit did not start it. `lived`: it may hold sessions of others."""
+    """One running target.
+
+    `started`: its process, or None if the kit did not start it. `broken`: the store faults that are switched on. `twins`: other processes
+    that share its data.
+    """
 
     url: str
     profile: Profile
@@ -26,44 +30,48 @@ class Server:
     twins: list[StartedProcess] = field(default_factory=list)
 
     @property
-    def lived(self) -> bool:
+    def may_hold_sessions(self) -> bool:
+        """True if there may be sessions that this run did not create."""
         return self.started is None
 
     def url_of(self, number: int) -> str:
-        """The address of the server itself (1), or of a process that shares its data."""
+        """The URL of the server itself (number 1), or of one of its twins (from 2)."""
         return self.url if number == 1 else self.twins[number - 2].url
 
     def document_path(self, path: str) -> str:
-        """A path as the OpenAPI document has it: without what stands before it in the target's address, and its sessions in their place."""
+        """A request path as the OpenAPI document writes it: without the path of the target's URL, and with the standard path of sessions."""
         return self.profile.documented_path(path.removeprefix(urlsplit(self.url).path))
 
-    async def begin_anew(self, write: Callable[[Path], None], servers: int) -> None:
-        """Stop, put an old database in place, and start so many processes on it at once."""
-        started = self._replaced(await self._stopped(), write)
+    async def restart_on_database(self, write: Callable[[Path], None], servers: int) -> None:
+        """Stop, replace the database, and start so many processes on it at the same time."""
+        started = await self._stop_and_replace_database(write)
         self.twins = [started.twin() for _ in range(servers - 1)]
         starts = [process.start() for process in (started, *self.twins)]
-        for trouble in filter(None, await asyncio.gather(*starts, return_exceptions=True)):
-            raise trouble
+        for error in filter(None, await asyncio.gather(*starts, return_exceptions=True)):
+            raise error
 
-    async def begin_and_kill(self, write: Callable[[Path], None], starts: float) -> None:
-        """Stop, put an old database in place, start, kill so many times the time of a start after the database was touched, start again."""
-        started = self._replaced(await self._stopped(), write)
-        untouched = self._touches()
+    async def kill_during_start(self, write: Callable[[Path], None], starts: float) -> None:
+        """Stop, replace the database, start, kill the process while it works on the database, and start again.
+
+        `starts`: when to kill it, counted from its first write to the database, in multiples of the time of a normal start.
+        """
+        started = await self._stop_and_replace_database(write)
+        before = self._database_state()
         await started.launch()
         with suppress(TimeoutError):
             async with asyncio.timeout(2 * started.start_seconds):
-                while self._touches() == untouched:  # noqa: ASYNC110 - files tell nobody when they change
-                    await asyncio.sleep(_TOUCH_SECONDS)
+                while self._database_state() == before:  # noqa: ASYNC110 - there is no event for a changed file
+                    await asyncio.sleep(_POLL_SECONDS)
         await asyncio.sleep(started.start_seconds * starts)
         await started.kill()
 
-    def _touches(self) -> list[tuple[str, int, int]]:
+    def _database_state(self) -> list[tuple[str, int, int]]:
         """The files of the database, with their sizes and the times of their last changes."""
         files = []
         for path in self._database_files():
-            with suppress(FileNotFoundError):  # the target deletes its journal at any moment
-                now = path.stat()
-                files.append((path.name, now.st_size, now.st_mtime_ns))
+            with suppress(FileNotFoundError):  # the target deletes its journal at any time
+                stat = path.stat()
+                files.append((path.name, stat.st_size, stat.st_mtime_ns))
         return files
 
     def _database_files(self) -> list[Path]:
@@ -75,35 +83,32 @@ class Server:
         assert self.started is not None, "only a target that the kit started has a database that it may replace"
         return self.started.own_file(self.profile.legacy, "legacy")
 
-    async def _stopped(self) -> StartedProcess:
-        assert self.started is not None, "only a target that the kit started can be stopped"
-        await self.part_from_twins()
+    async def _stop_and_replace_database(self, write: Callable[[Path], None]) -> StartedProcess:
+        """The folder of the database was made by the kit for this run, so it holds no file of the user."""
+        assert self.started is not None, "the kit stops only a target that it started"
+        await self.stop_twins()
         await self.started.end()
-        return self.started
-
-    def _replaced(self, started: StartedProcess, write: Callable[[Path], None]) -> StartedProcess:
-        """Put an old database in place. The kit made the folder for this run, so no file of the user is in it."""
         for path in self._database_files():
             path.unlink(missing_ok=True)
         write(self.database)
-        return started
+        return self.started
 
     @property
     def runs(self) -> bool:
         return self.started is None or self.started.runs
 
-    async def part_from_twins(self) -> None:
+    async def stop_twins(self) -> None:
         twins, self.twins = self.twins, []
-        await asyncio.gather(*(twin.leave() for twin in twins))
+        await asyncio.gather(*(twin.end_and_release_port() for twin in twins))
 
     async def stop(self) -> None:
-        await self.part_from_twins()
+        await self.stop_twins()
         if self.started is not None:
             await self.started.stop()
 
 
 async def start_server(profile: Profile, probe_url: str, *, alone: bool = False) -> Server:
-    """Start the target. `alone`: it will play one scenario at a time."""
+    """Start the target. `alone`: the server plays one scenario at a time, so the arguments of `process.alone` are added."""
     process = profile.process
     assert process is not None
     process = replace(process, start=(*process.start, *(process.alone if alone else ())))

@@ -1,7 +1,7 @@
-"""Restarts that are shared: one serves all scenarios of a server that wait for one.
+"""Shared restarts: one restart for all scenarios on a server that wait for one.
 
-Scenarios that need a restart and nothing worse play side by side on one server. It is restarted when each of them waits for it or is over, so
-none is disturbed in the middle of a turn, and twenty restarts cost as much as one.
+Scenarios that disturb a server only by restarts play in parallel on one server. The server restarts when each of them waits for a restart or has
+finished, so no turn is interrupted, and twenty restarts take as long as one.
 """
 
 import asyncio
@@ -11,22 +11,23 @@ from contextlib import asynccontextmanager
 from continuity_conformance.core.errors import ContinuityError
 from continuity_conformance.core.failure import Untested
 
-_NOTHING_WORSE = frozenset({"kill", "break_store", "legacy", "evict-by-pressure"})
+_DISTURBING = frozenset({"kill", "break_store", "legacy", "evict-by-pressure"})
+"""The controls that disturb other scenarios in more ways than a restart."""
 
 
 def can_share(controls: frozenset[str]) -> bool:
-    """Whether a scenario with these controls disturbs others by restarts alone."""
-    return "restart" in controls and not controls & _NOTHING_WORSE
+    """True for a scenario that disturbs others only by restarts."""
+    return "restart" in controls and not controls & _DISTURBING
 
 
 class SharedRestarts:
-    """The restarts of one server. `playing` counts those who must agree."""
+    """The restarts of one server. `playing` counts the scenarios that a restart waits for."""
 
     def __init__(self, restart: Callable[[], Awaitable[None]]) -> None:
         self._restart = restart
         self._playing = 0
         self._waiting: list[asyncio.Future[None]] = []
-        self._serving: asyncio.Task[None] | None = None
+        self._task: asyncio.Task[None] | None = None
 
     @asynccontextmanager
     async def playing(self) -> AsyncIterator[None]:
@@ -35,26 +36,26 @@ class SharedRestarts:
             yield
         finally:
             self._playing -= 1
-            self._serve_if_all_wait()
+            self._restart_if_all_wait()
 
     async def restart(self) -> None:
-        """Wait until everybody else waits too or is over; then the server is restarted once for all."""
-        served = asyncio.get_running_loop().create_future()
-        self._waiting.append(served)
-        self._serve_if_all_wait()
-        await served
+        """Wait until every other scenario waits too or has finished; then the server restarts once for all of them."""
+        restarted = asyncio.get_running_loop().create_future()
+        self._waiting.append(restarted)
+        self._restart_if_all_wait()
+        await restarted
 
-    def _serve_if_all_wait(self) -> None:
+    def _restart_if_all_wait(self) -> None:
         if self._waiting and len(self._waiting) == self._playing:
             waiting, self._waiting = self._waiting, []
-            self._serving = asyncio.create_task(self._serve(waiting))
+            self._task = asyncio.create_task(self._restart_for(waiting))
 
-    async def _serve(self, waiting: list[asyncio.Future[None]]) -> None:
+    async def _restart_for(self, waiting: list[asyncio.Future[None]]) -> None:
         try:
             await self._restart()
-        except (ContinuityError, Untested) as trouble:
-            for served in waiting:
-                served.set_exception(trouble)
+        except (ContinuityError, Untested) as error:
+            for restarted in waiting:
+                restarted.set_exception(error)
         else:
-            for served in waiting:
-                served.set_result(None)
+            for restarted in waiting:
+                restarted.set_result(None)

@@ -1,1 +1,1 @@
-"""hermes-agent as a target: how it is installed and started, and the controls that work on its files."""
+"""hermes-agent as a target: how to install and start it, and the controls that work on its files."""

@@ -1,7 +1,7 @@
 """hermes-agent: its real gateway, in any version on PyPI, with the probe as its model provider.
 
-`hermes` is every version as it is shipped; `hermes-rotating` those that compress in place by default, told to rotate as before. Each version has an
-environment of its own; each server a folder that holds its home, its databases, its temporary files and what its tools write.
+`hermes` is any version with its default settings. `hermes-rotating` is a version that compresses in place by default, configured to rotate as older
+versions do. Each version has its own environment. Each server has its own folder for its home, databases, temporary files and the files of its tools.
 """
 
 import secrets
@@ -19,7 +19,7 @@ from continuity_conformance.plugin import (
     UsageError,
     python_environment,
 )
-from continuity_plugins.hermes.controls import evicting, fault, fill, fork, link
+from continuity_plugins.hermes.controls import evict_control, fault, fill, fork, link
 
 VERSIONS: Final = (
     "0.13.0",
@@ -36,7 +36,7 @@ VERSIONS: Final = (
 )
 _ORIGIN: Final = "http://continuity.test"
 _KEPT_RESPONSES: Final = 100
-"""Fixed in the gateway: the least recently used goes first."""
+"""The size of the gateway's response cache, which cannot be configured. It evicts the least recently used response."""
 _LIMITS: Final = Limits(
     parallel=4,
     at_once=10,
@@ -47,10 +47,10 @@ _LIMITS: Final = Limits(
     servers=2,
     disturbed=4,
 )
-"""A turn takes a fifth of a second of one core, and a gateway uses no more than one. More than 10 at once it refuses by default (429)."""
+"""A turn takes 0.2 s of one core, and a gateway uses only one core. By default it refuses more than 10 turns at once (429)."""
 _CONTEXT: Final = 131_072
 _INPUT: Final = 17_600
-"""Tokens of the context that are left for the input, of which 85 % may be used: prompt and tools take 2,500, and two turns of 5,000 still fit."""
+"""The tokens of the context that are for the input; 85 % of them may be used. Prompt and tools take 2,500, so two turns of 5,000 fit."""
 _CONFIG: Final = """\
 model: {{default: probe, provider: custom, base_url: "{{probe}}", api_key: probe, context_length: {context}, ollama_num_ctx: {context}{max_tokens}}}
 platform_toolsets: {{api_server: [file]}}
@@ -62,12 +62,12 @@ gateway: {{api_server: {{max_concurrent_runs: 0}}}}
 kanban: {{dispatch_in_gateway: false}}
 logging: {{level: ERROR}}
 """
-"""Without `ollama_num_ctx` every turn asks a model on loopback whether it is an Ollama, and without the summary's `context_length` every compression does; each
-takes as long as a turn itself."""
+"""Without `ollama_num_ctx`, every turn asks a model on loopback whether it is Ollama; without the `context_length` of `compression`, every compression does.
+Each of these requests takes as long as a turn."""
 
 
-class Release(Build):
-    """What a version has that an older one has not."""
+class HermesBuild(Build):
+    """A version of hermes-agent, and which features it has."""
 
     @property
     def has_sessions(self) -> bool:
@@ -79,54 +79,56 @@ class Release(Build):
 
     @property
     def drops_slugs(self) -> bool:
-        """An eviction takes the slugs of the response along."""
+        """An eviction also deletes the slugs of the response."""
         return self.number >= (0, 14)
 
     @property
     def counts_output(self) -> bool:
-        """What is reserved for the output is taken off the context, so that few characters fill it."""
+        """The tokens reserved for the output are subtracted from the context, so that few characters fill it."""
         return self.number >= (0, 18)
 
 
 class HermesTarget:
-    """hermes-agent, its gateway as it is shipped (`--target hermes==0.16.0`)."""
+    """hermes-agent: its gateway with default settings (`--target hermes==0.16.0`)."""
 
     versions: Sequence[str] = VERSIONS
     any_version = any_wheel = True
 
     def profile(self, version: str, say: Say) -> Profile:
-        return hermes_profile(Release(version), say, rotates=not Release(version).compresses_in_place)
+        build = HermesBuild(version)
+        return hermes_profile(build, say, rotates=not build.compresses_in_place)
 
 
 class HermesRotatingTarget:
-    """hermes-agent with `compression.in_place: false`: the id rotates, as it did before 0.18."""
+    """hermes-agent with `compression.in_place: false`: the session id rotates, as it did before 0.18."""
 
-    versions: Sequence[str] = tuple(each for each in VERSIONS if Release(each).compresses_in_place)
+    versions: Sequence[str] = tuple(each for each in VERSIONS if HermesBuild(each).compresses_in_place)
     any_version = any_wheel = True
 
     def profile(self, version: str, say: Say) -> Profile:
-        if not Release(version).compresses_in_place:
-            raise UsageError(f"hermes-agent {version} rotates as it is.", do=f"Give hermes=={version}")
-        return hermes_profile(Release(version), say, rotates=True)
+        build = HermesBuild(version)
+        if not build.compresses_in_place:
+            raise UsageError(f"hermes-agent {version} always rotates.", do=f"Give hermes=={version}")
+        return hermes_profile(build, say, rotates=True)
 
 
-def hermes_profile(release: Release, say: Say, *, rotates: bool) -> Profile:
-    home = python_environment(f"hermes-{release.version}", [release.requirement("hermes-agent"), "aiohttp"], say)
+def hermes_profile(build: HermesBuild, say: Say, *, rotates: bool) -> Profile:
+    home = python_environment(f"hermes-{build.version}", [build.requirement("hermes-agent"), "aiohttp"], say)
     key = f"key-{secrets.token_hex(16)}"
-    told = " rotating" if rotates and release.compresses_in_place else ""
+    rotating = " rotating" if rotates and build.compresses_in_place else ""
     offers = {"responses", "streaming", "compression", "cors", "idempotency"}
     return Profile(
-        name=f"hermes{told} {release.title}",
+        name=f"hermes{rotating} {build.title}",
         principals={"alice": key},
         options={"compaction": "rotate" if rotates else "in-place"},
-        offers=frozenset(offers | ({"sessions"} if release.has_sessions else set())),
+        offers=frozenset(offers | ({"sessions"} if build.has_sessions else set())),
         single_user=True,
         origin=_ORIGIN,
         limits=_LIMITS,
         process=Process(
             (str(home / "bin" / "hermes"), "gateway", "run"),
             env=_environment(key),
-            files={"home/config.yaml": _config(release, rotates=rotates), "work/.keep": ""},
+            files={"home/config.yaml": _config(build, rotates=rotates), "work/.keep": ""},
             seconds=60.0,
             isolated=True,
             warm_up=60.0,
@@ -134,13 +136,13 @@ def hermes_profile(release: Release, say: Say, *, rotates: bool) -> Profile:
         ),
         legacy="{folder}/home/response_store.db",
         controls={
-            "evict": evicting(slugs=release.drops_slugs),
+            "evict": evict_control(slugs=build.drops_slugs),
             "fill": fill,
             "link": link,
             "fault": fault,
-            **({"fork": fork} if release.has_sessions else {}),
+            **({"fork": fork} if build.has_sessions else {}),
         },
-        filling=Filling(3, 20_000) if release.counts_output else Filling(5, 60_000),
+        filling=Filling(3, 20_000) if build.counts_output else Filling(5, 60_000),
         sessions="/api/sessions",
         session_field="session",
         session_fields={"parent_id": "parent_session_id", "created_at": "started_at"},
@@ -163,7 +165,7 @@ def _environment(key: str) -> dict[str, str]:
     }
 
 
-def _config(release: Release, *, rotates: bool) -> str:
-    in_place = ", in_place: false" if rotates and release.compresses_in_place else ""
-    max_tokens = f", max_tokens: {_CONTEXT - _INPUT}" if release.counts_output else ""
+def _config(build: HermesBuild, *, rotates: bool) -> str:
+    in_place = ", in_place: false" if rotates and build.compresses_in_place else ""
+    max_tokens = f", max_tokens: {_CONTEXT - _INPUT}" if build.counts_output else ""
     return _CONFIG.format(context=_CONTEXT, max_tokens=max_tokens, in_place=in_place)

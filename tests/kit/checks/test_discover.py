@@ -4,8 +4,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from continuity_conformance.checks.discover import PROVEN_BY, TRIALS, UNPROVABLE
+from continuity_conformance.checks.claims import PROVEN_BY, UNPROVABLE
 from continuity_conformance.checks.registry import CONCLUDING
+from continuity_conformance.checks.trials import TRIALS
 from continuity_conformance.core.verdicts import Verdict
 from continuity_conformance.run.session import Run
 from continuity_plugins.reference import reference_profile

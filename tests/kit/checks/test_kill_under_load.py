@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from continuity_conformance.checks.kill_under_load import Talker, kill_under_load
+from continuity_conformance.checks.kill_under_load import LoadClient, kill_under_load
 from continuity_conformance.core.failure import Unmet
 
 
@@ -22,12 +22,12 @@ class Killing:
         self.ended = True
 
 
-class Silent(Talker):
+class Silent(LoadClient):
     async def turn(self):
         return True
 
 
-class Failing(Talker):
+class Failing(LoadClient):
     """Its turn is wrong while the target is being killed."""
 
     async def turn(self):
@@ -38,9 +38,9 @@ class Failing(Talker):
 def test_a_kill_ends_although_a_conversation_fails_meanwhile():
     killing = Killing()
     dialogue = SimpleNamespace(interventions=killing)
-    talkers = [kind(dialogue, "chat", {}, f"$s-{kind.__name__}") for kind in (Silent, Failing)]
+    clients = [kind(dialogue, "chat", {}, f"$s-{kind.__name__}") for kind in (Silent, Failing)]
 
     with pytest.raises(Unmet):
-        asyncio.run(kill_under_load(dialogue, talkers, kills=1))
+        asyncio.run(kill_under_load(dialogue, clients, kills=1))
 
     assert killing.ended

@@ -18,32 +18,33 @@ from continuity_conformance.core.verdicts import Verdict
 from continuity_conformance.doctor import profile_writer as starter
 from continuity_conformance.doctor import render as sheet
 from continuity_conformance.doctor.findings import Findings, Topic
-from continuity_conformance.doctor.state import Patient
+from continuity_conformance.doctor.state import SurveyState
 from continuity_conformance.doctor.survey import survey
 from continuity_conformance.run.applicability import Prospect
 from continuity_conformance.run.session import Run
 from continuity_conformance.suite.release import newest
-from continuity_conformance.target.profile import Limits, Profile, load_profile
+from continuity_conformance.target.profile import Limits, Profile
+from continuity_conformance.target.profile_file import load_profile
 from continuity_conformance.target.server import Server
 
 RELEASE = newest().requirements
 
 
-def looked_at(url: str, profile: Profile | None = None) -> Patient:
+def looked_at(url: str, profile: Profile | None = None) -> SurveyState:
     return asyncio.run(survey(url, profile or Profile("it", limits=Limits(turn_seconds=5)), RELEASE))
 
 
 def said(findings: Findings, topic: Topic) -> str:
-    return " | ".join(text for about, text in findings.said if about is topic)
+    return " | ".join(text for about, text in findings.sentences if about is topic)
 
 
 def test_a_server_that_declares_itself(plain):
     findings = looked_at(plain).findings
 
     assert findings.error is None
-    assert "named by its capabilities, and it tells our id back" in said(findings, Topic.HEADER)
+    assert "named in its capabilities; its answers repeat our session id" in said(findings, Topic.HEADER)
     assert "release 1.0; for a single user; derivation content-v1" in said(findings, Topic.SAYS)
-    assert "responses, sessions, streaming (as its capabilities say)" in said(findings, Topic.OFFERS)
+    assert "responses, sessions, streaming (from its capabilities)" in said(findings, Topic.OFFERS)
     assert "in the second turn it saw the first" in said(findings, Topic.MODEL)
     assert said(findings, Topic.AUTH) == "a turn is answered without a key"
     assert findings.requests < 10
@@ -57,7 +58,7 @@ def test_what_it_made_is_gone(plain):
         after = json.load(answer)["data"]
 
     assert findings.left == []
-    assert "deleted again: 1 session" in said(findings, Topic.CLEANED)
+    assert "deleted: 1 session" in said(findings, Topic.CLEANED)
     assert before == after
 
 
@@ -90,10 +91,10 @@ def test_a_server_that_wants_a_key(keyed, capsys):
     wrong = looked_at(keyed, Profile("it", principals={"alice": "key-of-nobody-at-all"})).findings
 
     assert code == 2
-    assert "a key is needed: a chat turn is answered with 401" in " ".join(without.out.split())
+    assert "a key is required: a chat turn is answered with 401" in " ".join(without.out.split())
     assert without.err.startswith("continuity: ")
     assert "--key-env NAME" in without.err
-    assert "401 without one, 401 with a wrong one, and yours is taken" in said(findings, Topic.AUTH)
+    assert "401 without a key, 401 with a wrong key, and yours is accepted" in said(findings, Topic.AUTH)
     assert wrong.exit_code == 2
     assert "the key is refused" in said(wrong, Topic.AUTH)
 
@@ -135,7 +136,7 @@ def test_a_wrong_path_is_put_right(plain):
     findings = looked_at(f"{plain}/some/gateway").findings
 
     assert findings.url == plain
-    assert f"not under {plain}/some/gateway/v1 (404 " in said(findings, Topic.API)
+    assert f"not at {plain}/some/gateway/v1 (404 " in said(findings, Topic.API)
     assert findings.exit_code == 0
 
 
@@ -145,7 +146,7 @@ def test_a_web_page_is_no_server_of_ours():
 
     assert findings.exit_code == 3
     assert (
-        'no OpenAI-compatible server under this address: POST /v1/chat/completions gives 200 text/html "Welcome"'
+        'no OpenAI-compatible server at this address: POST /v1/chat/completions returns 200 text/html "Welcome"'
         in str(findings.error)
     )
 
@@ -171,7 +172,7 @@ def test_a_server_that_hangs_is_waited_for_no_longer_than_said():
         findings = looked_at(url, Profile("it", limits=Limits(turn_seconds=1))).findings
 
     assert findings.exit_code == 3
-    assert "It takes the connection, and gives no complete answer in 1 s" in str(findings.error)
+    assert "The server accepts the connection, but there is no complete answer in 1 s" in str(findings.error)
     assert time.monotonic() - began < 3
 
 
@@ -181,7 +182,7 @@ def test_a_turn_that_hangs_ends_the_visit():
         findings = looked_at(url, Profile("it", limits=Limits(turn_seconds=1))).findings
 
     assert findings.exit_code == 1
-    assert "A plain chat turn does not succeed: no complete answer in 1 s" in str(findings.error)
+    assert "A plain chat turn fails: no complete answer in 1 s" in str(findings.error)
     assert time.monotonic() - began < 4
 
 
@@ -190,7 +191,7 @@ def test_a_server_that_moved_says_where_to():
         findings = looked_at(url).findings
 
     assert findings.exit_code == 1
-    assert "301, and sends us to https://gateway.example/v1" in str(findings.error)
+    assert "301, a redirect to https://gateway.example/v1" in str(findings.error)
 
 
 def test_a_path_of_the_document_is_found_under_any_address():
@@ -222,25 +223,25 @@ def test_a_turn_that_fails_is_told_with_what_the_server_says():
 
 def test_a_header_that_nobody_announced_is_found(tmp_path):
     with http_server(Shy) as url:
-        patient = looked_at(url)
-    text = starter.text(patient.findings, patient.profile, starter.Given(), tmp_path / "my.yaml")
+        state = looked_at(url)
+    text = starter.text(state.findings, state.profile, starter.AccessOptions(), tmp_path / "my.yaml")
 
-    assert "X-My-Session: its answers have it, and it takes our id by it" in said(patient.findings, Topic.HEADER)
+    assert "X-My-Session: found in its answers; it accepts our session id there" in said(state.findings, Topic.HEADER)
     assert "header: X-My-Session" in text
     assert "offers: []" in text
-    assert "streaming" in said(patient.findings, Topic.OFFERS).partition("not: ")[2]
-    assert "LEFT BEHIND" in said(patient.findings, Topic.CLEANED)
-    assert all(left.startswith("session ") for left in patient.findings.left)
+    assert "streaming" in said(state.findings, Topic.OFFERS).partition("not: ")[2]
+    assert "LEFT BEHIND" in said(state.findings, Topic.CLEANED)
+    assert all(left.startswith("session ") for left in state.findings.left)
 
 
 def test_sessions_that_are_elsewhere_are_found_and_deleted():
     with http_server(Elsewhere) as url:
-        patient = looked_at(url)
+        state = looked_at(url)
 
-    assert (patient.profile.sessions, patient.profile.session_field) == ("/api/sessions", "session")
-    assert "sessions" in patient.findings.target.offers
-    assert patient.findings.left == []
-    assert f"deleted again: {len(Elsewhere.deleted)} sessions" in said(patient.findings, Topic.CLEANED)
+    assert (state.profile.sessions, state.profile.session_field) == ("/api/sessions", "session")
+    assert "sessions" in state.findings.target.offers
+    assert state.findings.left == []
+    assert f"deleted: {len(Elsewhere.deleted)} sessions" in said(state.findings, Topic.CLEANED)
     assert len(set(Elsewhere.deleted)) >= 3
 
 
@@ -251,7 +252,7 @@ def test_a_model_alone_keeps_nothing():
         seeing = looked_at(url, Profile("it", probe=url)).findings
         model.terminate()
 
-    assert "say which with --probe URL" in said(blind, Topic.MODEL)
+    assert "give its address with --probe URL" in said(blind, Topic.MODEL)
     assert "did NOT see the first: the server keeps no conversation" in said(seeing, Topic.MODEL)
     assert seeing.target is not None
     assert seeing.target.options["tells"] == "nothing"
@@ -269,19 +270,19 @@ def test_a_profile_that_is_there_is_not_written_over(tmp_path):
 @pytest.mark.parametrize("name", ["127.0.0.1:8080", "yes", "a: b # c", "ключ"])
 def test_what_is_written_can_be_read(name, plain, tmp_path, monkeypatch):
     monkeypatch.setenv("A_KEY", "x")
-    patient = looked_at_once(plain)
+    state = looked_at_once(plain)
     profile = replace(
-        patient.profile, name=name, options={"tells": "nothing"}, sessions="/api/sessions", session_field="session"
+        state.profile, name=name, options={"tells": "nothing"}, sessions="/api/sessions", session_field="session"
     )
-    given = starter.Given({"alice": "$A_KEY"}, {"X-Tenant": "north: 1"})
+    given = starter.AccessOptions({"alice": "$A_KEY"}, {"X-Tenant": "north: 1"})
     path = tmp_path / "my.yaml"
-    starter.write(path, starter.text(replace(patient.findings, declared=False), profile, given, path))
+    starter.write(path, starter.text(replace(state.findings, declared=False), profile, given, path))
     read = load_profile(path)
 
     assert (read.name, read.options) == (name, {"tells": "nothing"})
     assert (read.sessions, read.session_field) == ("/api/sessions", "session")
     assert (read.principals, read.headers) == ({"alice": "x"}, {"X-Tenant": "north: 1"})
-    assert read.offers == patient.findings.target.offers
+    assert read.offers == state.findings.target.offers
 
 
 @pytest.mark.parametrize(
@@ -302,10 +303,10 @@ def test_mistakes_are_told_before_anything_is_sent(wrong, monkeypatch, capsys):
     assert len(capsys.readouterr().err.splitlines()) == 1
 
 
-_LOOKED_AT: dict[str, Patient] = {}
+_LOOKED_AT: dict[str, SurveyState] = {}
 
 
-def looked_at_once(url: str) -> Patient:
+def looked_at_once(url: str) -> SurveyState:
     """The same for several tests that only read."""
     if url not in _LOOKED_AT:
         _LOOKED_AT[url] = looked_at(url)

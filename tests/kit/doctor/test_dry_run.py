@@ -22,9 +22,9 @@ from thread_servers import (
 )
 
 from continuity_conformance.cli.main import main
-from continuity_conformance.doctor.dry_run import planned
-from continuity_conformance.doctor.state import Patient
-from continuity_conformance.doctor.survey import rehearse, survey
+from continuity_conformance.doctor.dry_run import plan
+from continuity_conformance.doctor.state import SurveyState
+from continuity_conformance.doctor.survey import dry_run, survey
 from continuity_conformance.http.auth import KeyField
 from continuity_conformance.http.messages import Request
 from continuity_conformance.suite.release import newest
@@ -42,15 +42,15 @@ def nothing_asked() -> list[Asked]:
     return Page.asked
 
 
-def visited(url: str, profile: Profile) -> Patient:
+def visited(url: str, profile: Profile) -> SurveyState:
     return asyncio.run(survey(url, profile, RELEASE))
 
 
 def must_tell(sent: Iterable[tuple[str, str]], url: str, profile: Profile) -> None:
     """Each of these requests is told, as often as it was sent, and all of them are no more than are said to be sent at most."""
-    visits = asyncio.run(rehearse(url, profile, RELEASE))
+    visits = asyncio.run(dry_run(url, profile, RELEASE))
     told: Counter[tuple[str, str]] = Counter()
-    for each in planned(visits):
+    for each in plan(visits):
         told[each.request.method, shape(each.request.path)] += each.times
     counted = Counter((method, shape(path)) for method, path in sent)
 
@@ -63,8 +63,8 @@ def shape(path: str) -> str:
     return re.sub(r"(?<=/sessions/).+|(?<=/responses/).+", "ID", path)
 
 
-def on_the_wire(patient: Patient) -> list[tuple[str, str]]:
-    return [(request.method, request.path) for request, _ in patient.transport.exchanges]
+def on_the_wire(state: SurveyState) -> list[tuple[str, str]]:
+    return [(request.method, request.path) for request, _ in state.transport.exchanges]
 
 
 @pytest.mark.parametrize("profile", [KEYLESS, KEYED], ids=["without a key", "with a key"])
@@ -103,7 +103,7 @@ def test_all_that_is_asked_after_a_wrong_path_is_told_under_that_path(plain):
 
 def test_a_client_tool_is_tried_with_a_probe_only():
     without, given = (
-        asyncio.run(rehearse("http://127.0.0.1:9", Profile("it", probe=probe), RELEASE))
+        asyncio.run(dry_run("http://127.0.0.1:9", Profile("it", probe=probe), RELEASE))
         for probe in ("", "http://127.0.0.1:9/v1")
     )
 
@@ -118,7 +118,7 @@ def _has_tools(request: Request) -> bool:
 @pytest.mark.parametrize("kind", [Bare, Lists])
 def test_a_key_stays_under_the_address_that_was_given(kind, nothing_asked):
     with http_server(kind) as url:
-        patient = visited(f"{url}/gateway", KEYED)
+        state = visited(f"{url}/gateway", KEYED)
     outside = [each for each in nothing_asked if not each.path.startswith("/gateway/v1/")]
     inside = [each for each in nothing_asked if each not in outside]
 
@@ -126,15 +126,15 @@ def test_a_key_stays_under_the_address_that_was_given(kind, nothing_asked):
     assert not [each for each in outside if {"Authorization", "X-Tenant"} & set(each.fields)]
     assert {each.method for each in outside} == {"GET"}
     assert all({"Authorization", "X-Tenant"} <= set(each.fields) for each in inside)
-    assert patient.findings.exit_code == 3
+    assert state.findings.exit_code == 3
 
 
 def test_where_a_key_would_have_to_go_elsewhere_the_address_is_told():
     with http_server(Lists) as url:
-        patient = visited(f"{url}/gateway", KEYED)
+        state = visited(f"{url}/gateway", KEYED)
 
-    assert f"one may be under {url}, which was asked without your key" in str(patient.findings.error)
-    assert f"continuity doctor {url}" in str(patient.findings.error)
+    assert f"there may be one at {url}, where your key was not sent" in str(state.findings.error)
+    assert f"continuity doctor {url}" in str(state.findings.error)
 
 
 def test_a_dry_run_sends_nothing_and_shows_no_secret(capsys, monkeypatch):

@@ -1,11 +1,11 @@
 """The oracle: what the contract says of operations in any order, as steps of the vocabulary."""
 
-from continuity_conformance.fuzz.sequence.oracle import Manner, Oracle
+from continuity_conformance.fuzz.sequence.oracle import Oracle, TurnOptions
 from continuity_conformance.target.profile import DEFAULT_OPTIONS
 
-PLAIN = Manner()
-BOB = Manner("bob")
-COMPRESSING = Manner(compress=True)
+PLAIN = TurnOptions()
+BOB = TurnOptions("bob")
+COMPRESSING = TurnOptions(compress=True)
 
 
 def oracle(**options: str) -> Oracle:
@@ -14,10 +14,10 @@ def oracle(**options: str) -> Oracle:
 
 def test_a_session_sees_its_turns_and_no_others():
     model = oracle()
-    model.by_id(None, PLAIN)
-    model.by_id(None, PLAIN)
+    model.turn_by_id(None, PLAIN)
+    model.turn_by_id(None, PLAIN)
 
-    assert model.by_id("$s1", PLAIN) == {
+    assert model.turn_by_id("$s1", PLAIN) == {
         "chat": {"session": "$s1", "say": "green"},
         "expect": {"session": "$s1", "sees": ["red", "green"]},
     }
@@ -25,20 +25,24 @@ def test_a_session_sees_its_turns_and_no_others():
 
 def test_the_newest_response_continues_and_an_older_one_branches():
     model = oracle()
-    model.fresh(PLAIN)
+    model.turn_in_new_session(PLAIN)
     first = model.responses[0]
-    model.follow(first, PLAIN)
+    model.turn_after_response(first, PLAIN)
 
-    assert model.follow(first, PLAIN)["expect"] == {"session": "$s2", "response": "$r3", "sees": ["red", "green"]}
-    assert model.follow(model.responses[1], PLAIN)["expect"]["sees"] == ["red", "blue", "white"]
+    assert model.turn_after_response(first, PLAIN)["expect"] == {
+        "session": "$s2",
+        "response": "$r3",
+        "sees": ["red", "green"],
+    }
+    assert model.turn_after_response(model.responses[1], PLAIN)["expect"]["sees"] == ["red", "blue", "white"]
 
 
 def test_after_a_rotation_every_id_leads_to_the_tip_and_the_first_turn_is_summarised():
     model = oracle()
-    model.by_id(None, PLAIN)
-    model.by_id("$s1", COMPRESSING)
+    model.turn_by_id(None, PLAIN)
+    model.turn_by_id("$s1", COMPRESSING)
 
-    assert model.by_id("$s1", PLAIN)["expect"] == {
+    assert model.turn_by_id("$s1", PLAIN)["expect"] == {
         "session": "$s2",
         "recalls": ["summarised red", "verbatim blue", "green"],
         "summary": True,
@@ -47,71 +51,71 @@ def test_after_a_rotation_every_id_leads_to_the_tip_and_the_first_turn_is_summar
 
 def test_a_streamed_rotation_announces_the_new_id():
     model = oracle()
-    model.by_id(None, PLAIN)
+    model.turn_by_id(None, PLAIN)
 
-    assert model.by_id("$s1", Manner(stream=True, compress=True))["expect"] == {"announces": "$s2"}
+    assert model.turn_by_id("$s1", TurnOptions(stream=True, compress=True))["expect"] == {"announces": "$s2"}
 
 
 def test_where_ids_are_aliases_or_rotation_is_in_place_the_id_stays():
     for options in ({"echo": "alias"}, {"compaction": "in-place"}):
         model = oracle(**options)
-        model.by_id(None, PLAIN)
+        model.turn_by_id(None, PLAIN)
 
-        assert model.by_id("$s1", COMPRESSING)["expect"] == {"session": "$s1"}
+        assert model.turn_by_id("$s1", COMPRESSING)["expect"] == {"session": "$s1"}
 
 
 def test_a_lost_response_is_unknown_and_its_slug_goes_on():
     model = oracle()
-    model.by_slug(None, PLAIN)
+    model.turn_by_slug(None, PLAIN)
     model.evict(model.responses[0])
 
-    assert model.follow(model.responses[0], PLAIN)["expect"] == {"status": 404}
-    assert model.by_slug("$slug1", PLAIN)["expect"]["sees"] == ["red", "green"]
+    assert model.turn_after_response(model.responses[0], PLAIN)["expect"] == {"status": 404}
+    assert model.turn_by_slug("$slug1", PLAIN)["expect"]["sees"] == ["red", "green"]
 
 
 def test_a_turn_that_is_not_stored_leaves_nothing():
     model = oracle()
-    model.by_slug(None, PLAIN)
-    model.by_slug("$slug1", Manner(store=False))
+    model.turn_by_slug(None, PLAIN)
+    model.turn_by_slug("$slug1", TurnOptions(store=False))
 
-    assert model.by_slug("$slug1", PLAIN)["expect"]["sees"] == ["red", "green"]
+    assert model.turn_by_slug("$slug1", PLAIN)["expect"]["sees"] == ["red", "green"]
     assert model.get_response(model.responses[1], "alice")["expect"] == {"status": 404}
 
 
 def test_a_deleted_session_is_as_unknown_and_its_branch_stays():
     model = oracle()
-    model.by_slug(None, PLAIN)
-    model.by_slug("$slug1", PLAIN)
-    model.follow(model.responses[0], PLAIN)
+    model.turn_by_slug(None, PLAIN)
+    model.turn_by_slug("$slug1", PLAIN)
+    model.turn_after_response(model.responses[0], PLAIN)
     model.delete_session("$s1", "alice")
 
-    assert model.by_id("$s1", PLAIN)["expect"] == {"session": "$s1", "sees": ["white"]}
-    assert model.by_slug("$slug1", PLAIN)["expect"]["sees"] == ["black"]
-    assert model.by_id("$s2", PLAIN)["expect"]["sees"] == ["red", "green", "grey"]
+    assert model.turn_by_id("$s1", PLAIN)["expect"] == {"session": "$s1", "sees": ["white"]}
+    assert model.turn_by_slug("$slug1", PLAIN)["expect"]["sees"] == ["black"]
+    assert model.turn_by_id("$s2", PLAIN)["expect"]["sees"] == ["red", "green", "grey"]
 
 
 def test_a_foreign_id_starts_an_empty_session_and_a_foreign_response_is_unknown():
     model = oracle()
-    model.by_slug(None, PLAIN)
+    model.turn_by_slug(None, PLAIN)
 
-    assert model.by_id("$s1", BOB)["expect"] == {"session": "$s1", "sees": ["blue"]}
-    assert model.by_slug("$slug1", BOB)["expect"]["sees"] == ["green"]
-    assert model.follow(model.responses[0], BOB)["expect"] == {"status": 404}
+    assert model.turn_by_id("$s1", BOB)["expect"] == {"session": "$s1", "sees": ["blue"]}
+    assert model.turn_by_slug("$slug1", BOB)["expect"]["sees"] == ["green"]
+    assert model.turn_after_response(model.responses[0], BOB)["expect"] == {"status": 404}
 
 
 def test_an_opening_makes_the_id_whoever_says_it():
     model = oracle()
-    model.derived((), None, PLAIN)
+    model.turn_without_id((), None, PLAIN)
 
-    assert model.derived((), "red", BOB)["expect"] == {"session": "$s1", "sees": ["red"]}
-    assert model.derived(("red",), "red", PLAIN)["expect"] == {"session": "$s1", "sees": ["red", "blue"]}
+    assert model.turn_without_id((), "red", BOB)["expect"] == {"session": "$s1", "sees": ["red"]}
+    assert model.turn_without_id(("red",), "red", PLAIN)["expect"] == {"session": "$s1", "sees": ["red", "blue"]}
 
 
 def test_a_repeated_request_gets_the_same_answer_and_is_stored_once():
     model = oracle()
-    first = model.by_id(None, Manner(key="$k1"))
-    again = model.repeat(model.replays[0])
+    first = model.turn_by_id(None, TurnOptions(key="$k1"))
+    again = model.repeat_turn(model.keyed_turns[0])
 
     assert again["chat"] == first["chat"]
     assert again["expect"] == {"session": "$s1", "answer": "$a1"}
-    assert model.by_id("$s1", PLAIN)["expect"]["sees"] == ["red", "blue"]
+    assert model.turn_by_id("$s1", PLAIN)["expect"]["sees"] == ["red", "blue"]

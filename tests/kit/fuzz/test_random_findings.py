@@ -10,9 +10,9 @@ import pytest
 
 from continuity_conformance.core.budget import Budget
 from continuity_conformance.core.verdicts import Verdict
-from continuity_conformance.fuzz.generated.campaign import play
-from continuity_conformance.fuzz.names import Namespace
-from continuity_conformance.fuzz.sync_client import in_thread
+from continuity_conformance.fuzz.generated.campaign import run_campaign
+from continuity_conformance.fuzz.names import RunNames
+from continuity_conformance.fuzz.sync_client import run_in_thread
 from continuity_conformance.results.redaction import redactor_of
 from continuity_conformance.run.scheduler import Scheduler
 from continuity_conformance.run.session import Run
@@ -32,12 +32,14 @@ async def requests_of(seed):
     await runner.open()
     sent = []
 
-    def recorded(wire):
-        wire.heard = lambda request, _: sent.append((request.method, request.url.removeprefix(wire.url), request.data))
-        play(wire, Namespace.of(runner.context, seed), Budget(examples=2, seed=seed))
+    def recorded(client):
+        client.on_answer = lambda request, _: sent.append(
+            (request.method, request.url.removeprefix(client.url), request.data)
+        )
+        run_campaign(client, RunNames.of(runner.context, seed), Budget(examples=2, seed=seed))
 
     try:
-        await in_thread(runner.context, recorded)
+        await run_in_thread(runner.context, recorded)
     finally:
         await runner.close()
     # Ids that the server minted are new each time.

@@ -3,7 +3,9 @@
 import asyncio
 import dataclasses
 import json
+import os
 import subprocess
+import sys
 from types import SimpleNamespace
 from urllib.parse import parse_qsl, urlsplit
 
@@ -13,14 +15,14 @@ from continuity_conformance.checks import contract as random_checks
 from continuity_conformance.core.budget import Budget
 from continuity_conformance.core.failure import Unmet, Untested
 from continuity_conformance.core.text import visible
-from continuity_conformance.fuzz.findings import Concern, Finding, Findings, label_of
-from continuity_conformance.fuzz.generated.bounds import fields_on_bounds, words_for_numbers
+from continuity_conformance.fuzz.findings import Concern, Finding, SmallestFindings, operation_label
+from continuity_conformance.fuzz.generated.boundary_values import boundary_fields, non_numbers
 from continuity_conformance.fuzz.generated.campaign import Campaign
-from continuity_conformance.fuzz.generated.document import document_of, fields_of, read_by_model
-from continuity_conformance.fuzz.generated.session_list import lists_sessions
-from continuity_conformance.fuzz.names import Namespace
-from continuity_conformance.fuzz.property.malformed import is_object
-from continuity_conformance.fuzz.property.properties import Properties
+from continuity_conformance.fuzz.generated.document import model_fields, request_fields, target_document
+from continuity_conformance.fuzz.generated.session_list import check_session_list
+from continuity_conformance.fuzz.names import RunNames
+from continuity_conformance.fuzz.property.id_properties import IdProperties
+from continuity_conformance.fuzz.property.malformed_bodies import is_object
 from continuity_conformance.http.curl import curl
 from continuity_conformance.http.messages import Answer, Request
 from continuity_conformance.results.evidence import as_evidence
@@ -30,7 +32,7 @@ from continuity_conformance.scenario.exchange import Exchange
 from continuity_conformance.scenario.interventions import made_step
 from continuity_conformance.target.profile import Profile
 
-NAMES = Namespace("continuity-1-", lived=False)
+NAMES = RunNames("continuity-1-", salt_openings=False)
 REDACTOR = Redactor(("key-of-alice",))
 
 
@@ -57,21 +59,21 @@ def sent_by(command, folder):
 
 class TestNames:
     def test_a_generated_name_gets_our_prefix(self):
-        assert NAMES.known("sess_1") == "continuity-1-sess_1"
+        assert NAMES.prefixed("sess_1") == "continuity-1-sess_1"
 
     @pytest.mark.parametrize("length", [1, 13, 243, 244, 255, 256, 257, 300])
     def test_a_long_name_stays_on_its_side_of_the_bound(self, length):
-        for named in (NAMES.known("n" * length), NAMES.new("n" * length)):
+        for named in (NAMES.prefixed("n" * length), NAMES.unique("n" * length)):
             assert (len(named) > 256) == (length > 256)
             assert named.startswith("continuity-1-"[:length])
 
     @pytest.mark.parametrize("value", [None, "", "  ", 7, [], {}])
     def test_what_is_no_name_is_left_as_it_is(self, value):
-        assert NAMES.known(value) == value
-        assert NAMES.new(value) == value
+        assert NAMES.prefixed(value) == value
+        assert NAMES.unique(value) == value
 
     def test_slugs_responses_and_sessions_are_renamed_wherever_they_stand(self):
-        names = Namespace("continuity-1-", lived=False)
+        names = RunNames("continuity-1-", salt_openings=False)
         body = names.body({"conversation": {"id": "a"}, "previous_response_id": "b", "input": "c"})
 
         assert body == {
@@ -79,21 +81,24 @@ class TestNames:
             "previous_response_id": "continuity-1-b",
             "input": "c",
         }
-        assert names.path({"session_id": "a", "other": "b"}) == {"session_id": "continuity-1-a", "other": "b"}
-        assert names.fields("X-Id", {"x-id": "a", "Other": "b"}) == {"x-id": "continuity-1-1-a", "Other": "b"}
+        assert names.path_parameters({"session_id": "a", "other": "b"}) == {
+            "session_id": "continuity-1-a",
+            "other": "b",
+        }
+        assert names.headers("X-Id", {"x-id": "a", "Other": "b"}) == {"x-id": "continuity-1-1-a", "Other": "b"}
 
     def test_each_generated_turn_has_a_session_and_a_slug_of_its_own(self):
-        assert NAMES.fields("X-Id", {"X-Id": "a"}) != NAMES.fields("X-Id", {"X-Id": "a"})
+        assert NAMES.headers("X-Id", {"X-Id": "a"}) != NAMES.headers("X-Id", {"X-Id": "a"})
         assert NAMES.body({"conversation": "a"}) != NAMES.body({"conversation": "a"})
 
     def test_no_two_requests_have_one_idempotency_key(self):
-        keys = [NAMES.fields("X-Id", {"Idempotency-Key": "k"})["Idempotency-Key"] for _ in range(3)]
+        keys = [NAMES.headers("X-Id", {"Idempotency-Key": "k"})["Idempotency-Key"] for _ in range(3)]
 
         assert len(set(keys)) == 3
 
     def test_on_a_target_that_has_lived_openings_are_salted_and_names_are_new(self):
         context = SimpleNamespace(server=SimpleNamespace(lived=True))
-        first, second = Namespace.of(context, 1), Namespace.of(context, 1)
+        first, second = RunNames.of(context, 1), RunNames.of(context, 1)
         body = first.body({"messages": [{"role": "user", "content": "Hello"}]})
 
         assert first.prefix != second.prefix
@@ -102,38 +107,38 @@ class TestNames:
 
 class TestDocument:
     def test_controls_are_left_alone(self):
-        assert not [path for path in document_of(target())["paths"] if "conformance" in path]
+        assert not [path for path in target_document(target())["paths"] if "conformance" in path]
 
     def test_what_is_not_offered_is_not_asked_for(self):
-        assert set(document_of(target())["paths"]) == {
+        assert set(target_document(target())["paths"]) == {
             "/v1/chat/completions",
             "/v1/models",
             "/v1/capabilities",
             "/health",
         }
-        assert "/v1/responses" in document_of(target(offers=frozenset({"responses"})))["paths"]
+        assert "/v1/responses" in target_document(target(offers=frozenset({"responses"})))["paths"]
 
     def test_sessions_that_are_elsewhere_or_in_another_form_are_not_asked_for(self):
         offers = frozenset({"sessions"})
 
-        assert "/v1/sessions/{session_id}" in document_of(target(offers=offers))["paths"]
+        assert "/v1/sessions/{session_id}" in target_document(target(offers=offers))["paths"]
         for own in ({"sessions": "/api/sessions"}, {"session_field": "session"}):
-            assert not [path for path in document_of(target(offers=offers, **own))["paths"] if "sessions" in path]
+            assert not [path for path in target_document(target(offers=offers, **own))["paths"] if "sessions" in path]
 
     def test_the_continuity_header_has_the_name_that_it_has_at_the_target(self):
-        document = document_of(target(header="X-My-Session"))
+        document = target_document(target(header="X-My-Session"))
 
         assert document["components"]["parameters"]["Session"]["name"] == "X-My-Session"
         assert "X-Hermes" not in str(document)
 
     def test_fields_that_only_the_model_reads(self):
-        assert {"temperature", "max_tokens"} <= read_by_model("ChatRequest")
-        assert not {"messages", "stream", "tools", "model"} & read_by_model("ChatRequest")
+        assert {"temperature", "max_tokens"} <= model_fields("ChatRequest")
+        assert not {"messages", "stream", "tools", "model"} & model_fields("ChatRequest")
 
 
 class TestBounds:
     def test_values_on_bounds_come_from_the_document(self):
-        tried = list(fields_on_bounds(fields_of("ChatRequest")))
+        tried = list(boundary_fields(request_fields("ChatRequest")))
 
         assert ("n", 1.0) in tried
         assert ("stop", ["a"] * 4) in tried
@@ -144,8 +149,8 @@ class TestBounds:
     def test_another_bound_makes_another_value(self):
         bounded = {"type": "object", "additionalProperties": {"type": ["integer", "string"], "maxLength": 2}}
 
-        assert list(fields_on_bounds({"a": bounded})) == [("a", {}), ("a", {"right": "a", "wrong": "aaa"})]
-        assert list(words_for_numbers({"a": {"type": "integer"}, "b": {"type": "string"}})) == [("a", "\xb2")]
+        assert list(boundary_fields({"a": bounded})) == [("a", {}), ("a", {"right": "a", "wrong": "aaa"})]
+        assert list(non_numbers({"a": {"type": "integer"}, "b": {"type": "string"}})) == [("a", "\xb2")]
 
 
 BEGUN = ["$id", "another's", "$other", *(f"{number} of others" for number in range(150)), "$newest", "newer than ours"]
@@ -167,7 +172,7 @@ def listing(listed=NEWEST_FIRST, page=page_of):
         return SimpleNamespace(step=made_step(verb, params, expect), answer=Answer(200, body=body))
 
     dialogue = SimpleNamespace(do=do, variables=SimpleNamespace(text=lambda name, _: name))
-    return lists_sessions(dialogue, "$id", "$other")
+    return check_session_list(dialogue, "$id", "$other")
 
 
 class TestListing:
@@ -239,7 +244,7 @@ class TestCommands:
 
 class TestFindings:
     def test_the_smallest_request_is_kept(self):
-        findings = Findings()
+        findings = SmallestFindings()
         for size in (30, 10, 20):
             request = Request("POST", "http://h/p", body=b"a" * size)
             findings.add([Finding("alive", "POST /p", "no 5xx", "500", request, Answer(500))])
@@ -250,7 +255,7 @@ class TestFindings:
     def test_an_operation_is_named_without_its_ids(self):
         request = Request("GET", "http://h/v1/sessions/a%2Fb/messages?limit=3")
 
-        assert label_of(request) == "GET /v1/sessions/{id}/messages"
+        assert operation_label(request) == "GET /v1/sessions/{id}/messages"
 
     def test_the_arguments_that_try_the_same_again(self):
         assert Budget().arguments == " --seed 1"
@@ -273,12 +278,30 @@ def test_what_is_a_json_object_in_utf8(raw, expected):
     assert is_object(raw) == expected
 
 
+def test_hypothesis_keeps_its_files_in_the_cache_of_the_user(tmp_path):
+    """Not in the working folder, and not under a name in the temporary folder that somebody else can take first."""
+    folders = {name: tmp_path / name for name in ("cache", "temporary", "working")}
+    for folder in folders.values():
+        folder.mkdir()
+    environ = os.environ | {"XDG_CACHE_HOME": str(folders["cache"]), "TMPDIR": str(folders["temporary"])}
+    program = """
+from hypothesis import strategies
+from continuity_conformance.core.budget import Budget
+from continuity_conformance.fuzz.explore import explore
+explore(strategies.text(), lambda text: [], Budget())
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=folders["working"], env=environ)
+
+    assert [path.name for path in folders["cache"].iterdir()] == ["session-continuity"]
+    assert [*folders["temporary"].iterdir(), *folders["working"].iterdir()] == []
+
+
 def test_a_slow_target_is_tried_with_fewer_examples_unless_somebody_asks_for_a_number():
-    lowered = Budget().within(2)
+    lowered = Budget().capped(2)
 
     assert (lowered.examples, lowered.lowered) == (2, True)
-    assert Budget(50).within(2) == Budget(50)
-    assert Budget().within(0) == Budget().within(100) == Budget()
+    assert Budget(50).capped(2) == Budget(50)
+    assert Budget().capped(0) == Budget().capped(100) == Budget()
 
 
 def campaign_of(monkeypatch, *findings):
@@ -289,7 +312,7 @@ def campaign_of(monkeypatch, *findings):
     async def campaign():
         return played
 
-    monkeypatch.setattr(random_checks, "shared_of", lambda _: SimpleNamespace(campaign=campaign))
+    monkeypatch.setattr(random_checks, "shared_state", lambda _: SimpleNamespace(campaign=campaign))
     return random_checks._campaign(SimpleNamespace(context=None, exchanges=[]), Concern.ALIVE)
 
 
@@ -308,10 +331,10 @@ def test_what_was_found_counts_though_an_operation_never_succeeded(monkeypatch):
 
 def openings(answer):
     """What is found on a target that answers every opening like this."""
-    wire = SimpleNamespace(
+    client = SimpleNamespace(
         target=target(), request=lambda *_, **__: Request("POST", "http://x/y"), send=lambda _: answer
     )
-    return Properties(wire, NAMES, Budget(examples=1)).same_opening()
+    return IdProperties(client, NAMES, Budget(examples=1)).derived_ids()
 
 
 def test_a_refused_opening_derives_nothing():

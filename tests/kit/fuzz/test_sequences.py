@@ -8,8 +8,8 @@ import pytest
 
 from continuity_conformance.core.failure import Unmet
 from continuity_conformance.fuzz.sequence.counterexample import Counterexample
-from continuity_conformance.fuzz.sequence.machine import LINKS, Machine, Reach, draw
-from continuity_conformance.fuzz.sequence.search import Searched, reach_of, search
+from continuity_conformance.fuzz.sequence.generator import LINKS, SequenceGenerator, SequenceScope, generate
+from continuity_conformance.fuzz.sequence.search import SearchResult, scope_of, search
 from continuity_conformance.results.redaction import redactor_of
 from continuity_conformance.run.scheduler import Scheduler
 from continuity_conformance.scenario.context import Context
@@ -23,15 +23,15 @@ BOTH = ("alice", "bob")
 
 
 def test_a_seed_always_draws_the_same_sequences():
-    reach = Reach(DEFAULT_OPTIONS, EVERYTHING, BOTH)
+    scope = SequenceScope(DEFAULT_OPTIONS, EVERYTHING, BOTH)
 
-    assert [draw(reach, 7, number) for number in range(5)] == [draw(reach, 7, number) for number in range(5)]
-    assert draw(reach, 7, 0) != draw(reach, 8, 0)
+    assert [generate(scope, 7, number) for number in range(5)] == [generate(scope, 7, number) for number in range(5)]
+    assert generate(scope, 7, 0) != generate(scope, 8, 0)
 
 
 def test_every_rule_is_drawn():
-    reach = Reach(DEFAULT_OPTIONS, EVERYTHING, BOTH)
-    drawn = [step for number in range(60) for step in draw(reach, 1, number).steps]
+    scope = SequenceScope(DEFAULT_OPTIONS, EVERYTHING, BOTH)
+    drawn = [step for number in range(60) for step in generate(scope, 1, number).steps]
     verbs = {word for step in drawn for word in (step if isinstance(step, dict) else {step: 0})}
 
     assert verbs == {"chat", "respond", "get", "delete", "evict", "restart", "expect"}
@@ -43,10 +43,10 @@ def test_every_rule_is_drawn():
     ids=lambda options: " ".join(options.values()) or "default",
 )
 def test_every_sequence_is_a_requirement_without_complaints(options, tmp_path):
-    reach = Reach({**DEFAULT_OPTIONS, **options}, EVERYTHING, BOTH)
+    scope = SequenceScope({**DEFAULT_OPTIONS, **options}, EVERYTHING, BOTH)
     unmet = Unmet("red", "blue", expectation="sees", step="chat", number="1")
-    drawn = [draw(reach, 1, number) for number in range(20)]
-    files = [Counterexample(one.steps, unmet).save(tmp_path, reach.options) for one in drawn]
+    drawn = [generate(scope, 1, number) for number in range(20)]
+    files = [Counterexample(one.steps, unmet).save(tmp_path, scope.options) for one in drawn]
 
     assert [lint_files([file]) for file in files] == [[] for _ in files]
 
@@ -65,7 +65,7 @@ def test_every_link_of_the_openapi_document_is_a_rule():
     assert links - {"ListSessionMessages"} == set(LINKS), (
         "what the model saw tells the history better than a list of it"
     )
-    assert all(callable(getattr(Machine, rule)) for rule in LINKS.values())
+    assert all(callable(getattr(SequenceGenerator, rule)) for rule in LINKS.values())
 
 
 @asynccontextmanager
@@ -80,9 +80,9 @@ async def stage_of(defect: str) -> AsyncIterator[Context]:
 
 
 def test_what_is_found_is_made_short():
-    async def searched() -> Searched:
+    async def searched() -> SearchResult:
         async with stage_of("evicted-slug-misses-rotation") as context:
-            return await search(context, reach_of(context, loses=True), examples=48, seed=1, shrinks=150)
+            return await search(context, scope_of(context, losses=True), examples=48, seed=1, shrinks=150)
 
     found = asyncio.run(searched()).counterexample
 

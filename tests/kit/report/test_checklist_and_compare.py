@@ -110,7 +110,7 @@ def test_a_requirement_that_is_gone_is_a_regression_and_a_new_one_is_none(good: 
     more = continuity("compare", str(less), str(good / "results.json"), cwd=tmp_path)
 
     assert (fewer.returncode, more.returncode) == (1, 0)
-    assert "not there → pass" in more.stdout
+    assert "missing → pass" in more.stdout
 
 
 def test_a_failure_that_was_not_tested_before_is_told_and_no_regression(failing: Path, tmp_path: Path):

@@ -64,9 +64,9 @@ def test_results_without_what_the_spec_says_still_make_a_report(failing: Path, t
     [
         ("", "not JSON"),
         ("[" * 100_000, "not JSON"),
-        ("{}", "no results"),
-        ("[]", "no results"),
-        ('{"schema": "urn:session-continuity:schema:results:9.0"}', "no results"),
+        ("{}", "not results"),
+        ("[]", "not results"),
+        ('{"schema": "urn:session-continuity:schema:results:9.0"}', "not results"),
         ("\ufeff{}", "not JSON"),
     ],
 )
@@ -85,7 +85,7 @@ def test_a_missing_file_is_told_in_one_line(tmp_path: Path):
     done = continuity("report", "nowhere.json", cwd=tmp_path)
 
     assert done.returncode == 2
-    assert done.stderr.startswith("continuity: nowhere.json: it cannot be read")
+    assert done.stderr.startswith("continuity: nowhere.json: the file cannot be read")
 
 
 def test_results_that_do_not_add_up_are_refused(failing: Path, tmp_path: Path):
@@ -94,7 +94,7 @@ def test_results_that_do_not_add_up_are_refused(failing: Path, tmp_path: Path):
     path = tmp_path / "results.json"
     path.write_text(json.dumps(data))
 
-    with pytest.raises(UnreadableResultsError, match="counts are not those"):
+    with pytest.raises(UnreadableResultsError, match="counts do not match"):
         read(path)
 
 

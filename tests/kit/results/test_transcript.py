@@ -123,13 +123,13 @@ def exchange(**fields: str) -> dict[str, object]:
 def test_what_stands_on_every_answer_is_shown_only_where_it_is_asked_about(about: str, shown: list[str]):
     fields = {"X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer", "X-Hermes-Session-Id": "a"}
 
-    assert [line.strip() for line in transcript.told_lines(exchange(**fields), about)][2:] == shown
+    assert [line.strip() for line in transcript.entry_lines(exchange(**fields), about)][2:] == shown
 
 
 def test_a_lost_connection_says_when_it_was_lost():
     told = {**exchange(), "answer": None, "error": "connection lost"}
 
-    assert list(transcript.told_lines(told, ""))[1:] == [" +0.100 s  ← connection lost"]
+    assert list(transcript.entry_lines(told, ""))[1:] == [" +0.100 s  ← connection lost"]
 
 
 def test_no_secret_is_in_an_intervention():

@@ -41,7 +41,7 @@ def here(tmp_path, monkeypatch):
     """The test's folder, whose packages this process finds as a new one would; what they leave in it is taken away again."""
     before = set(sys.modules)
     monkeypatch.setattr("continuity_conformance.checks.registry.CHECKS", dict(CHECKS))
-    monkeypatch.setattr("continuity_conformance.suite.packs.PACKED", {})
+    monkeypatch.setattr("continuity_conformance.suite.packs.PACK_CONTROLS", {})
     monkeypatch.syspath_prepend(str(tmp_path))
     installed.cache_clear()
     yield tmp_path
@@ -108,7 +108,7 @@ def test_its_failure_closes_the_gate_and_is_reported_under_its_area(tmp_path):
 
 TAKEN = house.RULES.replace("HOUSE-", "ECHO-")
 BROKEN = {
-    "an area of the release": ({"rules": TAKEN}, "the area ECHO, which is that of the release"),
+    "an area of the release": ({"rules": TAKEN}, "the area ECHO, which belongs to the release"),
     "an id twice": ({"rules": house.RULES.replace("HOUSE-02", "HOUSE-01")}, "the id HOUSE-01 is taken"),
     "broken YAML": ({"rules": "- id: [\n"}, "house.yaml"),
     "a word that is none": ({"rules": house.RULES.replace("  level", "  levle")}, 'Did you mean "level"?'),
@@ -116,8 +116,11 @@ BROKEN = {
     "a check of ours": ({"pack": house.PACK.replace("house_models", "header_spelling")}, "header_spelling"),
     "an import that fails": ({"pack": "import nobody_has_this\n"}, "No module named 'nobody_has_this'"),
     "code that ends Python": ({"pack": "raise SystemExit(3)\n"}, "SystemExit"),
-    "a class that is no pack": ({"pack": "class HousePack: pass\n"}, "is no pack"),
-    "a control of the release": ({"pack": house.PACK.replace("clear-out", "evict")}, 'there is a control "evict"'),
+    "a class that is no pack": ({"pack": "class HousePack: pass\n"}, "is not a pack"),
+    "a control of the release": (
+        {"pack": house.PACK.replace("clear-out", "evict")},
+        'the control "evict" already exists',
+    ),
     "no requirements": ({"pack": house.PACK.replace("*.yaml", "*.yml")}, "it has no requirements"),
 }
 
@@ -159,7 +162,7 @@ def test_two_packs_may_not_have_one_area_or_one_name(here):
     assert len(said) == 2
     assert "pack house (other-rules 2.1): its name is taken by the pack house (house-rules 2.1)" in said[0]
     assert "pack terrace (terrace-rules 2.1): " in said[1]
-    assert "the area HOUSE, which is that of the pack house (house-rules 2.1)" in said[1]
+    assert "the area HOUSE, which belongs to the pack house (house-rules 2.1)" in said[1]
 
 
 def test_two_targets_of_one_name_are_told_where_one_is_asked_for(tmp_path, monkeypatch):

@@ -1,5 +1,6 @@
-"""Environments of targets: installed once, whole or not at all, and with the installer's own words where it fails."""
+"""Environments of targets are installed once, completely or not at all, and a failure shows the installer's own output."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pip
 import pytest
+import uv
 from processes import started
 
 from continuity_conformance.core.errors import KitError, UsageError
@@ -21,13 +23,15 @@ WHEEL = "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-no
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache of the test's own. No index is asked; that setting of pip also makes the kit choose pip."""
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return tmp_path / "cache"
 
 
 @pytest.fixture
 def wheel(tmp_path: Path) -> str:
-    """A package that needs nothing: no index is asked."""
+    """A package without requirements."""
     path = tmp_path / "tiny_thing-1.0-py3-none-any.whl"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("tiny_thing.py", "VALUE = 42\n")
@@ -39,7 +43,7 @@ def wheel(tmp_path: Path) -> str:
 
 @pytest.fixture
 def quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A Python whose environments come without a pip of their own, which takes seconds to install, and find the one that is here."""
+    """A Python whose environments use the pip of this one: installing their own takes seconds."""
     (tmp_path / "path").mkdir()
     (tmp_path / "path" / "pip").symlink_to(Path(pip.__file__).parent)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "path"))
@@ -54,22 +58,22 @@ def value_in(folder: Path) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
-def test_it_is_installed_once_and_says_so(wheel: str, cache: Path):
-    said: list[str] = []
+def test_an_environment_is_installed_once(wheel: str, cache: Path):
+    lines: list[str] = []
 
-    folder = python_environment("tiny", [wheel], said.append)
-    told = list(said)
-    again = python_environment("tiny", [wheel], said.append)
+    folder = python_environment("tiny", [wheel], lines.append)
+    lines_of_the_first = list(lines)
+    again = python_environment("tiny", [wheel], lines.append)
 
     assert value_in(folder) == "42"
     assert folder == again
     assert folder.is_relative_to(cache / "session-continuity" / "targets")
-    assert told[0].startswith(f"installs {wheel} in {folder}")
-    assert told[-1].startswith("installed")
-    assert said == told
+    assert lines_of_the_first[0].startswith(f"installing {wheel} in {folder}")
+    assert lines_of_the_first[-1].startswith("installed")
+    assert lines == lines_of_the_first
 
 
-def test_what_holds_other_things_has_another_folder(wheel: str, quick: str, tmp_path: Path):
+def test_other_contents_have_another_folder(wheel: str, quick: str, tmp_path: Path):
     other = tmp_path / "other" / Path(wheel).name
     other.parent.mkdir()
     shutil.copy(wheel, other)
@@ -79,7 +83,7 @@ def test_what_holds_other_things_has_another_folder(wheel: str, quick: str, tmp_
     assert folders[0] != folders[1]
 
 
-def test_a_half_made_one_is_made_anew(wheel: str, quick: str):
+def test_an_unfinished_environment_is_installed_again(wheel: str, quick: str):
     folder = python_environment("tiny", [wheel], print, python=quick)
     (folder / "continuity-finished").unlink()
     shutil.rmtree(folder / "lib")
@@ -88,10 +92,10 @@ def test_a_half_made_one_is_made_anew(wheel: str, quick: str):
 
 
 def test_two_at_once_install_it_once(wheel: str, quick: str):
-    said: list[str] = []
+    lines: list[str] = []
 
     def install() -> None:
-        python_environment("tiny", [wheel], said.append, python=quick)
+        python_environment("tiny", [wheel], lines.append, python=quick)
 
     threads = [threading.Thread(target=install) for _ in range(2)]
     for thread in threads:
@@ -99,10 +103,10 @@ def test_two_at_once_install_it_once(wheel: str, quick: str):
     for thread in threads:
         thread.join()
 
-    assert sum(line.startswith("installed ") for line in said) == 1
+    assert sum(line.startswith("installed ") for line in lines) == 1
 
 
-def test_a_failure_is_told_with_the_installers_last_words(tmp_path: Path, quick: str):
+def test_a_failure_shows_the_installers_last_lines(tmp_path: Path, quick: str):
     with pytest.raises(KitError, match="cannot be installed: python ended with code 1") as caught:
         python_environment("tiny", [str(tmp_path / "nowhere.whl")], print, python=quick)
 
@@ -112,12 +116,11 @@ def test_a_failure_is_told_with_the_installers_last_words(tmp_path: Path, quick:
 @pytest.fixture
 def released(wheel: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """An index that has this one version."""
-    monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(Path(wheel).parent))
 
 
 @pytest.mark.usefixtures("released")
-def test_a_version_that_nobody_released_is_told_in_one_line(quick: str, cache: Path):
+def test_an_unreleased_version_is_a_usage_error_of_one_line(quick: str, cache: Path):
     with pytest.raises(UsageError, match=r"tiny-thing==2\.0 cannot be installed\. .*\(from versions: 1\.0\)$"):
         python_environment("tiny", ["tiny-thing==2.0"], print, python=quick)
 
@@ -125,12 +128,12 @@ def test_a_version_that_nobody_released_is_told_in_one_line(quick: str, cache: P
 
 
 @pytest.mark.usefixtures("released")
-def test_an_index_without_any_version_is_no_mistake_of_the_user(quick: str):
+def test_an_index_without_any_version_is_not_a_usage_error(quick: str):
     with pytest.raises(KitError, match="from versions: none"):
         python_environment("tiny", ["other-thing==2.0"], print, python=quick)
 
 
-def test_a_wheel_that_was_built_anew_is_installed_anew(wheel: str, quick: str):
+def test_a_wheel_that_was_built_again_is_installed_again(wheel: str, quick: str):
     requirement = Build(wheel).requirement("tiny-thing")
     before = python_environment("tiny", [requirement], print, python=quick)
     with zipfile.ZipFile(wheel, "a") as archive:
@@ -141,8 +144,8 @@ def test_a_wheel_that_was_built_anew_is_installed_anew(wheel: str, quick: str):
     assert [value_in(folder) for folder in (before, after)] == ["42", "42"]
 
 
-def test_an_installer_that_is_interrupted_leaves_nothing_that_is_used(tmp_path: Path, cache: Path):
-    """The installer ends with the kit, and the folder has no mark."""
+def test_an_interrupted_installation_is_not_used(tmp_path: Path, cache: Path):
+    """The installer ends with the kit, and the folder has no marker."""
     slow = tmp_path / "slow.py"
     slow.write_text("import sys, time\nprint('begun', flush=True)\ntime.sleep(60)\n")
     slow_python = tmp_path / "python"
@@ -156,11 +159,11 @@ def test_an_installer_that_is_interrupted_leaves_nothing_that_is_used(tmp_path: 
     with started(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as kit:
         assert kit.stdout is not None
         kit.stdout.readline()
-        said = kit.stdout.readline()
+        progress = kit.stdout.readline()
         kit.send_signal(2)
         kit.wait(10)
 
-    assert "begun" in said
+    assert "begun" in progress
     assert not list(cache.rglob("continuity-finished"))
     assert not [process for process in Path("/proc").glob("[0-9]*") if str(slow) in _command(process)]
 
@@ -172,12 +175,68 @@ def _command(process: Path) -> str:
         return ""
 
 
-def test_a_cache_that_cannot_be_written_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_cache_that_cannot_be_written_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
 
     with pytest.raises(KitError, match="XDG_CACHE_HOME"):
         python_environment("tiny", ["x"], print)
+
+
+@pytest.fixture
+def with_uv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """uv on PATH, with a cache of its own and without an index, and a pip without settings."""
+    for name in [name for name in os.environ if name.startswith(("PIP_", "UV_"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    monkeypatch.setenv("PATH", f"{Path(uv.find_uv_bin()).parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("UV_NO_INDEX", "1")
+    monkeypatch.setenv("UV_FIND_LINKS", str(tmp_path))
+    monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "uv"))
+
+
+@pytest.mark.usefixtures("with_uv")
+def test_uv_installs_where_there_is_one(wheel: str):
+    folder = python_environment("tiny", [Build(wheel).requirement("tiny-thing")], print)
+
+    assert value_in(folder) == "42"
+    assert "uv = " in (folder / "pyvenv.cfg").read_text()
+    assert list(folder.rglob("tiny_thing.*.pyc"))
+
+
+@pytest.mark.usefixtures("with_uv")
+def test_a_user_who_tells_pip_where_packages_come_from_gets_pip(
+    wheel: str, quick: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/")
+
+    folder = python_environment("tiny", [wheel], print, python=quick)
+
+    assert value_in(folder) == "42"
+    assert "uv = " not in (folder / "pyvenv.cfg").read_text()
+
+
+@pytest.mark.usefixtures("with_uv", "wheel")
+def test_an_unreleased_version_is_a_usage_error_with_uv_too():
+    with pytest.raises(UsageError, match=r"tiny-thing==2\.0 cannot be installed\. .*no version of tiny-thing==2\.0"):
+        python_environment("tiny", ["tiny-thing==2.0"], print)
+
+
+@pytest.mark.usefixtures("with_uv", "wheel")
+def test_a_package_that_the_index_does_not_have_is_not_a_usage_error_with_uv_either():
+    with pytest.raises(KitError, match=r"uv ended with code \d+\. Its last output:(?s:.*)other-thing was not found"):
+        python_environment("tiny", ["other-thing==2.0"], print)
+
+
+@pytest.mark.usefixtures("with_uv")
+def test_a_uv_that_does_not_run_is_not_used(wheel: str, quick: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    broken = tmp_path / "shims" / "uv"
+    broken.parent.mkdir()
+    broken.write_text("#!/bin/sh\nexit 127\n")
+    broken.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{broken.parent}{os.pathsep}{os.environ['PATH']}")
+
+    assert value_in(python_environment("tiny", [wheel], print, python=quick)) == "42"
 
 
 def test_without_npm_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch):

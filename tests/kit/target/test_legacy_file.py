@@ -10,7 +10,8 @@ import pytest
 
 from continuity_conformance.core.errors import UsageError
 from continuity_conformance.target.old_database import old_database
-from continuity_conformance.target.profile import Process, Profile, load_profile
+from continuity_conformance.target.profile import Process, Profile
+from continuity_conformance.target.profile_file import load_profile
 from continuity_conformance.target.server import Server, start_server
 from continuity_spec import SpecError
 

@@ -20,7 +20,8 @@ from continuity_conformance.plugin import Build, ControlContext, HttpControl, Pr
 from continuity_conformance.run.session import Run
 from continuity_conformance.target import resolve as targets
 from continuity_conformance.target.control_context import ApiControl, how
-from continuity_conformance.target.profile import Filling, load_profile
+from continuity_conformance.target.profile import Filling
+from continuity_conformance.target.profile_file import load_profile
 from continuity_plugins.reference import reference_profile
 from continuity_spec import SpecError, load_spec
 from continuity_spec.openapi.answers import AnswerValidator
@@ -187,7 +188,7 @@ async def without_a_word(_: ControlContext, __: Mapping[str, object]) -> None: .
     ("control", "told"),
     [
         (ApiControl("evict", "token"), "by the control API: POST /conformance/v1/evict {response_id: resp_1}"),
-        (HttpControl("POST /test/evict/{response}"), "as the profile says: POST /test/evict/resp_1"),
+        (HttpControl("POST /test/evict/{response}"), "by the profile's control: POST /test/evict/resp_1"),
         (believes_itself, "Do nothing, and say that all is well: {response_id: resp_1}"),
         (without_a_word, "by the plugin's without_a_word: {response_id: resp_1}"),
         (partial(without_a_word), "by the plugin's partial: {response_id: resp_1}"),
@@ -254,6 +255,11 @@ def test_a_profile_has_all_of_it(tmp_path: Path):
     assert profile.process == Process(
         ("x",), files={"a/config.yaml": "port: {port}"}, isolated=True, warm_up=60, stop_seconds=3
     )
+
+
+def test_a_number_that_only_the_schema_takes_for_an_integer_is_refused(tmp_path: Path):
+    with pytest.raises(SpecError, match=r"profile\.yaml: Expected `int`, got `float` - at `\$\.limits\.parallel`"):
+        written(tmp_path, "limits: {parallel: 2.0}\n")
 
 
 @pytest.mark.parametrize(

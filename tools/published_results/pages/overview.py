@@ -5,7 +5,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from continuity_conformance.core.verdicts import Verdict
-from continuity_conformance.report.compare import Change, Comparison, Run, compare
+from continuity_conformance.report.compare import Change, ComparedRun, Comparison, compare
 from continuity_conformance.report.markdown import plain, table
 from continuity_conformance.report.page import MARKS
 from continuity_conformance.results.read import read
@@ -46,7 +46,7 @@ def _counts(comparison: Comparison, folders: list[Path]) -> Iterator[str]:
     yield ""
 
 
-def _named(run: Run, folder: Path) -> str:
+def _named(run: ComparedRun, folder: Path) -> str:
     return f"[{plain(run.name)}]({folder.name}/failures.md): {run.report.verdict.spoken}"
 
 
@@ -111,11 +111,11 @@ def _doubling(before: Path, after: Path) -> Iterator[str]:
         )
 
 
-def _target(run: Run) -> str:
+def _target(run: ComparedRun) -> str:
     return run.name.rpartition(" ")[0]
 
 
 def _changed(change: Change, folder: Path) -> tuple[str, str, str]:
     found = requirements(folder).get(change.id)
     why = AS_SLUG_02 if found is not None and as_slug_02(found) else ""
-    return f"{change.id} {plain(short(change.text))}", change.told, why
+    return f"{change.id} {plain(short(change.text))}", change.transition, why

@@ -1,11 +1,12 @@
-"""The campaign: on each operation our values on bounds are played, and schemathesis' examples, coverage and fuzzing, once for all requirements.
+"""The campaign: one round of generated requests on each operation, shared by all CONTRACT requirements.
 
-Each answer is judged for every concern at once; the entries of CONTRACT then ask for their own. A check that never saw an operation succeed
-has shown nothing of it, so each operation is first reached with data that must be accepted.
+Each operation gets our boundary values and the examples, coverage and fuzzing phases of schemathesis. Every answer is
+reviewed for all concerns at once, and each requirement then reads the findings of its own concern. An operation that
+never succeeded shows nothing, so each one is first called with data that must be accepted.
 """
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -27,35 +28,37 @@ from schemathesis.generation.meta import (
 )
 
 from continuity_conformance.core.budget import Budget
-from continuity_conformance.fuzz.explore import settings_of
-from continuity_conformance.fuzz.findings import Finding, Findings, Found
-from continuity_conformance.fuzz.generated.bounds import fields_on_bounds, words_for_numbers
-from continuity_conformance.fuzz.generated.document import document_of, fields_of, statuses
-from continuity_conformance.fuzz.generated.judgement import BODIES, Judgement, Sent, body_validator
-from continuity_conformance.fuzz.names import Namespace
-from continuity_conformance.fuzz.sync_client import Wire
+from continuity_conformance.fuzz.explore import hypothesis_settings
+from continuity_conformance.fuzz.findings import SmallestFindings, WorthShrinking
+from continuity_conformance.fuzz.generated.answer_review import BODY_SCHEMAS, AnswerReview, SentCase, body_validator
+from continuity_conformance.fuzz.generated.boundary_values import boundary_fields, non_numbers
+from continuity_conformance.fuzz.generated.document import documented_statuses, request_fields, target_document
+from continuity_conformance.fuzz.names import RunNames
+from continuity_conformance.fuzz.sync_client import SyncClient
 from continuity_conformance.http.messages import Request
 
-Operation = Any
-"""schemathesis' APIOperation and Case: generic over a specification of which there is one here."""
+ApiOperation = Any
+"""APIOperation of schemathesis. Its type parameters are not useful here: there is one kind of schema."""
 Case = Any
+"""Case of schemathesis, likewise."""
 
-_STATE_BOUND: Final = (403, 404, 409, 422, 429)
-"""Documented refusals that depend on what is stored, and not on what was sent."""
+_STATE_STATUSES: Final = (403, 404, 409, 422, 429)
+"""Documented refusals that depend on stored data and not on the request."""
 _REFUSALS: Final = (400, 401, 403, 404, 409, 413, 414, 415, 422, 431, "5xx")
-_NOT_OURS: Final = frozenset(
+_CLIENT_HEADERS: Final = frozenset(
     {"x-schemathesis-testcaseid", "user-agent", "content-length", "accept", "accept-encoding", "connection"}
 )
+"""Headers that `requests` and schemathesis add. Our own client sets its own."""
 _FIRST: Final = ("createChatCompletion", "createResponse")
 _OPTIONAL: Final = frozenset({"getCapabilities", "listModels", "getHealth"})
-"""Offered by a target or not, and nobody says which: tried once."""
+"""Operations that a target may lack without declaring it: they are tried once."""
 
 
 @dataclass(slots=True)
 class Campaign:
-    """What came of it. `reached` are the operations that succeeded at least once; `wanted` those that must have."""
+    """The result. `reached`: operations that succeeded at least once. `wanted`: operations that have to succeed."""
 
-    findings: Findings = field(default_factory=Findings)
+    findings: SmallestFindings = field(default_factory=SmallestFindings)
     wanted: list[str] = field(default_factory=list)
     reached: set[str] = field(default_factory=set)
     requests: int = 0
@@ -65,31 +68,34 @@ class Campaign:
         return [label for label in self.wanted if label not in self.reached]
 
 
-def play(wire: Wire, names: Namespace, budget: Budget) -> Campaign:
-    """Play all operations that the target offers."""
-    document = document_of(wire.target)
+def run_campaign(client: SyncClient, names: RunNames, budget: Budget) -> Campaign:
+    """Try all operations that the target offers."""
+    document = target_document(client.target)
     schema = schemathesis.openapi.from_dict(document, config=_config(document, budget))
-    schema.config.update(base_url=wire.url)
-    player = _Player(wire, names, budget, schema)
+    schema.config.update(base_url=client.url)
+    runner = _CampaignRunner(client, names, budget, schema)
     operations = {each.definition.raw["operationId"]: each for each in _operations(schema)}
-    reaching = player.reach(operations)
+    available = runner.reach(operations)
     for name in sorted(operations, key=lambda name: (name not in _FIRST, "delete" in name)):
-        if name in reaching:
-            player.explore(operations[name])
-    player.campaign.requests = wire.sent
-    return player.campaign
+        if name in available:
+            runner.explore(operations[name])
+    runner.campaign.requests = client.requests_sent
+    return runner.campaign
 
 
-def _operations(schema: Any) -> list[Operation]:
-    return [found.ok() for found in schema.get_all_operations()]
+def _operations(schema: Any) -> list[ApiOperation]:
+    return [result.ok() for result in schema.get_all_operations()]
 
 
 def _config(document: Mapping[str, Any], budget: Budget) -> schemathesis.Config:
-    """Given explicitly, so that no settings file of the user's folder has a say. Which refusals are fine comes from the document."""
+    """Return an explicit configuration: schemathesis would else read a settings file in the user's working folder.
+
+    The statuses that count as accepted come from the document.
+    """
     operations = [
         {
             "include-operation-id": operation["operationId"],
-            "checks": {"positive_data_acceptance": {"expected-statuses": _fine(document, path, method)}},
+            "checks": {"positive_data_acceptance": {"expected-statuses": _accepted_statuses(document, path, method)}},
         }
         for path, item in document["paths"].items()
         for method, operation in item.items()
@@ -99,132 +105,134 @@ def _config(document: Mapping[str, Any], budget: Budget) -> schemathesis.Config:
     return schemathesis.Config.from_dict({"seed": budget.seed, "checks": refusals, "operations": operations})
 
 
-def _fine(document: Mapping[str, Any], path: str, method: str) -> list[str]:
-    return ["2xx", *(str(status) for status in statuses(document, path, method) if status in _STATE_BOUND)]
+def _accepted_statuses(document: Mapping[str, Any], path: str, method: str) -> list[str]:
+    statuses = documented_statuses(document, path, method)
+    return ["2xx", *(str(status) for status in statuses if status in _STATE_STATUSES)]
 
 
-class _Player:
-    def __init__(self, wire: Wire, names: Namespace, budget: Budget, schema: Any) -> None:
-        self._wire = wire
+class _CampaignRunner:
+    def __init__(self, client: SyncClient, names: RunNames, budget: Budget, schema: Any) -> None:
+        self._client = client
         self._names = names
         self._budget = budget
         self._schema = schema
-        self._judgement = Judgement(wire)
+        self._review = AnswerReview(client)
         self.campaign = Campaign()
 
-    # Reaching: each operation once with data that must be accepted
+    # Reaching: call each operation once with data that must be accepted
 
-    def reach(self, operations: Mapping[str, Operation]) -> set[str]:
-        """Try each operation with real ids; gives those that the target has."""
-        reached: set[str] = set()
-        for name, case in self._openings(operations):
-            sent = self._sent(case)
-            optional = name in _OPTIONAL and not sent.answer.accepted
-            if not optional:
-                reached.add(name)
+    def reach(self, operations: Mapping[str, ApiOperation]) -> set[str]:
+        """Call each operation with real ids. Return the names of those that the target has."""
+        available: set[str] = set()
+        for name, case in self._first_cases(operations):
+            sent = self._send(case)
+            missing = name in _OPTIONAL and not sent.answer.accepted
+            if not missing:
+                available.add(name)
                 self.campaign.wanted.append(case.operation.label)
-                self._judge(sent, raises=False)
-        return reached
+                self._add_findings(sent, shrink=False)
+        return available
 
-    def _openings(self, operations: Mapping[str, Operation]) -> Iterator[tuple[str, Case]]:
-        """The readers before the deletions, which come last and take what the first turns have left."""
-        profile, session, response = self._wire.target.profile, self._names.fresh(), ""
+    def _first_cases(self, operations: Mapping[str, ApiOperation]) -> Iterator[tuple[str, Case]]:
+        """Yield one case for each operation: turns first, then reads, then deletions of what the turns stored."""
+        profile, session, response = self._client.target.profile, self._names.new(), ""
         chat = self._plain_bodies["createChatCompletion"]
-        named = (
+        parts = (
             {"body": {**chat, profile.body: session}}
             if profile.body
-            else {"body": chat, "headers": self._naming(session)}
+            else {"body": chat, "headers": self._session_headers(session)}
         )
-        yield "createChatCompletion", self._made(operations["createChatCompletion"], **named)
+        yield "createChatCompletion", self._case(operations["createChatCompletion"], **parts)
         if "createResponse" in operations:
             plain = self._plain_bodies["createResponse"]
-            yield "createResponse", self._made(operations["createResponse"], body=plain)
-            response = str(self._judgement.body_id(self._last))
+            yield "createResponse", self._case(operations["createResponse"], body=plain)
+            response = str(self._review.body_id(self._last_answer))
         ids = {"session_id": session, "response_id": response}
         for name in sorted(operations.keys() - set(_FIRST), key=lambda name: ("delete" in name, name)):
             operation = operations[name]
             needed = {parameter.name for parameter in operation.path_parameters}
-            yield name, self._made(operation, path_parameters={name: ids[name] for name in needed})
+            yield name, self._case(operation, path_parameters={name: ids[name] for name in needed})
 
     @property
     def _plain_bodies(self) -> dict[str, dict[str, Any]]:
-        model = self._wire.target.profile.model
+        model = self._client.target.profile.model
         return {
             "createChatCompletion": {"model": model, "messages": [{"role": "user", "content": "Hello"}]},
             "createResponse": {"model": model, "input": "Hello"},
         }
 
-    def _naming(self, session: str) -> CaseInsensitiveDict[str]:
-        """The session is named by us, so that its id is known where the target tells none."""
-        return CaseInsensitiveDict({self._wire.target.header: session})
+    def _session_headers(self, session: str) -> CaseInsensitiveDict[str]:
+        """Name the session ourselves, so that its id is known even if the target does not reveal it."""
+        return CaseInsensitiveDict({self._client.target.header: session})
 
-    def _made(self, operation: Operation, **parts: Any) -> Case:
+    def _case(self, operation: ApiOperation, **parts: Any) -> Case:
         media = {"media_type": "application/json"} if "body" in parts else {}
         return operation.Case(**parts, **media)
 
-    # Exploring: what lies on bounds, and what schemathesis makes up
+    # Exploring: boundary values, and what schemathesis generates
 
-    def explore(self, operation: Operation) -> None:
-        """Our values on bounds; its examples, its coverage and its fuzzing, which makes a failing request smaller."""
+    def explore(self, operation: ApiOperation) -> None:
+        """Try our boundary values, then the examples, coverage and fuzzing of schemathesis. Fuzzing also shrinks."""
 
-        def one(case: Case) -> None:
+        def judge(case: Case) -> None:
             self._rename(case)
-            # Cases of the coverage are as small as they can be; raising would end the phase.
-            self._judge(self._sent(case), raises=case.meta is not None and case.meta.phase.name is TestPhase.FUZZING)
+            # Cases of the coverage phase are already minimal, and an exception would end the phase.
+            is_fuzzing = case.meta is not None and case.meta.phase.name is TestPhase.FUZZING
+            self._add_findings(self._send(case), shrink=is_fuzzing)
 
-        for case in self._on_bounds(operation):
-            one(case)
-        test = create_test(operation=operation, test_func=one, config=self._settings())
-        # The findings are kept with their smallest request. What hypothesis says of it (flaky, several) is for tests of functions.
-        with contextlib.suppress(Found, BaseExceptionGroup, HypothesisException):
+        for case in self._boundary_cases(operation):
+            judge(case)
+        test = create_test(operation=operation, test_func=judge, config=self._settings())
+        # The findings are already stored. Hypothesis reports (flaky, several failures) are meant for tests of functions.
+        with contextlib.suppress(WorthShrinking, BaseExceptionGroup, HypothesisException):
             test()
 
-    def _on_bounds(self, operation: Operation) -> Iterator[Case]:
-        """Plain requests, each with one value that is on a bound of the document or beyond it."""
+    def _boundary_cases(self, operation: ApiOperation) -> Iterator[Case]:
+        """Yield plain requests, each with one value on or beyond a limit of the document."""
         query = operation.get_parameter_set(ParameterLocation.QUERY).schema["properties"]
-        for name, text in words_for_numbers(query):
-            meta = _meta(ParameterLocation.QUERY, f"{name} that is no number", right=False)
-            yield self._made(operation, query={name: text}, _meta=meta)
-        for body, name in self._bodies_on_bounds(operation):
-            right = body_validator(operation).is_valid(body)
-            meta = _meta(ParameterLocation.BODY, f"{name} beyond its bounds", right=right)
-            yield self._made(operation, body=body, _meta=meta)
+        for name, text in non_numbers(query):
+            meta = _meta(ParameterLocation.QUERY, f"{name} that is no number", valid=False)
+            yield self._case(operation, query={name: text}, _meta=meta)
+        for body, name in self._boundary_bodies(operation):
+            valid = body_validator(operation).is_valid(body)
+            meta = _meta(ParameterLocation.BODY, f"{name} beyond its bounds", valid=valid)
+            yield self._case(operation, body=body, _meta=meta)
 
-    def _bodies_on_bounds(self, operation: Operation) -> Iterator[tuple[dict[str, Any], str]]:
-        if operation.label in BODIES:
+    def _boundary_bodies(self, operation: ApiOperation) -> Iterator[tuple[dict[str, Any], str]]:
+        if operation.label in BODY_SCHEMAS:
             plain = self._plain_bodies[operation.definition.raw["operationId"]]
-            for name, value in fields_on_bounds(fields_of(BODIES[operation.label])):
+            for name, value in boundary_fields(request_fields(BODY_SCHEMAS[operation.label])):
                 yield {**plain, name: value}, name
 
     def _settings(self) -> HypothesisTestConfig:
         return HypothesisTestConfig(
             project=self._schema.config,
             modes=list(HypothesisTestMode),
-            settings=settings_of(self._budget, Phase.explicit),
+            settings=hypothesis_settings(self._budget, Phase.explicit),
             seed=self._budget.seed,
             apply_ci_profile=False,
         )
 
     def _rename(self, case: Case) -> None:
-        header = self._wire.target.header
-        case.path_parameters = self._names.path(case.path_parameters)
-        case.headers = type(case.headers)(self._names.fields(header, case.headers))
+        header = self._client.target.header
+        case.path_parameters = self._names.path_parameters(case.path_parameters)
+        case.headers = type(case.headers)(self._names.headers(header, case.headers))
         if isinstance(case.body, dict):
             case.body = self._names.body(case.body)
 
     # Both
 
-    def _sent(self, case: Case) -> Sent:
-        prepared = requests.Request(**case.as_transport_kwargs(base_url=self._wire.url)).prepare()
+    def _send(self, case: Case) -> SentCase:
+        prepared = requests.Request(**case.as_transport_kwargs(base_url=self._client.url)).prepare()
         request = self._request(prepared)
-        answer = self._last = self._wire.send(request)
-        return Sent(case, prepared, request, answer)
+        answer = self._last_answer = self._client.send(request)
+        return SentCase(case, prepared, request, answer)
 
     def _request(self, prepared: requests.PreparedRequest) -> Request:
-        own = [
+        generated = [
             (name, value.decode("latin-1") if isinstance(value, bytes) else value)
             for name, value in prepared.headers.items()
-            if name.lower() not in _NOT_OURS
+            if name.lower() not in _CLIENT_HEADERS
         ]
         body = prepared.body.encode() if isinstance(prepared.body, str) else prepared.body
         assert prepared.method is not None
@@ -232,20 +240,19 @@ class _Player:
         return Request(
             prepared.method,
             prepared.url,
-            (*self._wire.key_fields("alice"), *own),
+            (*self._client.base_headers("alice"), *generated),
             body if isinstance(body, bytes) else None,
         )
 
-    def _judge(self, sent: Sent, *, raises: bool) -> None:
+    def _add_findings(self, sent: SentCase, *, shrink: bool) -> None:
         if sent.answer.accepted:
             self.campaign.reached.add(sent.case.operation.label)
-        found: Iterable[Finding] = list(self._judgement.findings(sent))
-        if self.campaign.findings.add(found) and raises:
-            raise Found
+        if self.campaign.findings.add(list(self._review.findings(sent))) and shrink:
+            raise WorthShrinking
 
 
-def _meta(place: ParameterLocation, what: str, *, right: bool) -> CaseMetadata:
-    """What schemathesis would say of a request of ours."""
-    mode = GenerationMode.POSITIVE if right else GenerationMode.NEGATIVE
-    phase = PhaseInfo(TestPhase.EXAMPLES, build_phase_data(TestPhase.EXAMPLES, what))
+def _meta(place: ParameterLocation, description: str, *, valid: bool) -> CaseMetadata:
+    """Return the metadata that schemathesis would give one of our own requests."""
+    mode = GenerationMode.POSITIVE if valid else GenerationMode.NEGATIVE
+    phase = PhaseInfo(TestPhase.EXAMPLES, build_phase_data(TestPhase.EXAMPLES, description))
     return CaseMetadata(GenerationInfo(0.0, mode), {place: ComponentInfo(mode)}, phase)

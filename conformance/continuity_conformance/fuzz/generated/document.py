@@ -1,4 +1,4 @@
-"""The OpenAPI document as one target has it, for schemathesis: with its continuity header, and with what it offers."""
+"""The OpenAPI document of one target, for schemathesis: with its continuity header, and only with what it offers."""
 
 import json
 from collections.abc import Mapping
@@ -9,14 +9,15 @@ from continuity_conformance.target.profile import DEFAULT_SESSIONS
 from continuity_spec.openapi.document import DOCUMENTED_HEADER, load_openapi
 
 CONTROLS: Final = "/conformance/"
-"""Paths of the control API. Random faults of the store would be everybody's."""
+"""Paths of the control API. They are left out: a random fault in the store would disturb every other scenario."""
 _METHODS: Final = frozenset({"get", "post", "delete"})
 
 
-def document_of(target: Target) -> dict[str, Any]:
-    """The document without controls, without what the target does not offer, and without keys, which are a check of their own.
+def target_document(target: Target) -> dict[str, Any]:
+    """Return the document without controls, without what the target does not offer, and without security.
 
-    Sessions that a profile says are elsewhere, or answered in another form, are not the document's.
+    Keys have a check of their own. The paths of sessions are left out where the profile gives them another path or
+    another form.
     """
     left_out = (CONTROLS,) if target.profile.documented_sessions else (CONTROLS, DEFAULT_SESSIONS)
     document: dict[str, Any] = json.loads(json.dumps(load_openapi()).replace(DOCUMENTED_HEADER, target.header))
@@ -33,7 +34,7 @@ def document_of(target: Target) -> dict[str, Any]:
         for name in ("ChatRequest", "ResponseRequest"):
             document["components"]["schemas"][name]["properties"]["stream"] = {"enum": [False, None]}
     if target.profile.body:
-        # The session is named in the body, and a header of any name says nothing.
+        # The target reads the session from the body, so a header must not name one.
         document["components"]["parameters"]["Session"]["schema"] = {"type": "string", "maxLength": 0}
     return document
 
@@ -46,17 +47,19 @@ def _offered(item: Mapping[str, Any], target: Target) -> dict[str, Any]:
     }
 
 
-def fields_of(name: str) -> dict[str, dict[str, Any]]:
-    """The fields of a request, and what the document says of each."""
+def request_fields(name: str) -> dict[str, dict[str, Any]]:
+    """Return the fields of a request body, each with its schema."""
     fields: dict[str, dict[str, Any]] = load_openapi()["components"]["schemas"][name]["properties"]
     return fields
 
 
-def read_by_model(name: str) -> frozenset[str]:
-    """The fields of a request that only the model reads: OpenAI's affair, and not the session's."""
-    return frozenset(field for field, schema in fields_of(name).items() if schema.get("x-continuity-reader") == "model")
+def model_fields(name: str) -> frozenset[str]:
+    """Return the fields of a request body that only the model reads: OpenAI defines them, not this contract."""
+    return frozenset(
+        field for field, schema in request_fields(name).items() if schema.get("x-continuity-reader") == "model"
+    )
 
 
-def statuses(document: Mapping[str, Any], path: str, method: str) -> list[int]:
-    """The documented statuses of an operation."""
+def documented_statuses(document: Mapping[str, Any], path: str, method: str) -> list[int]:
+    """Return the documented statuses of an operation."""
     return [int(status) for status in document["paths"][path][method.lower()]["responses"]]

@@ -1,4 +1,4 @@
-"""The list of sessions, which random testing alone cannot judge: what the document says of its order and its pages."""
+"""Check the list of sessions against the document: its order and its pages, which single random requests cannot show."""
 
 from typing import Final
 from urllib.parse import quote
@@ -8,20 +8,22 @@ from continuity_conformance.http.messages import dig
 from continuity_conformance.scenario.dialogue import Dialogue
 from continuity_conformance.scenario.exchange import Exchange
 
-_LONGEST: Final = 100
-_PAGES: Final = 20
-"""So many are read at most. Others begin sessions at the same time, and those stand between ours."""
+_PAGE_SIZE: Final = 100
+_MAX_PAGES: Final = 20
+"""How many pages are read at most. Other scenarios start sessions at the same time, which are listed between ours."""
 
 
-async def lists_sessions(dialogue: Dialogue, older: str, newer: str) -> None:
-    """The newest first, as many as were asked for, and after one of them those that are older."""
+async def check_session_list(dialogue: Dialogue, older: str, newer: str) -> None:
+    """The list has the newest session first, obeys `limit`, and gives only older sessions after the one in `after`."""
     await dialogue.do("chat", {"session": "$newest"}, session="$newest", say="white")
     newest, expected = _id(dialogue, "$newest"), [_id(dialogue, newer), _id(dialogue, older)]
-    one = await _page(dialogue, newest, 1)
-    _must_be(one, "one session, and more to come", (len(_ids(one)), dig(one.answer.body, "has_more")), (1, True))
-    pages = [await _page(dialogue, newest, _LONGEST)]
-    while _goes_on(pages[-1], expected[-1]) and len(pages) < _PAGES:
-        pages.append(await _page(dialogue, _ids(pages[-1])[-1], _LONGEST))
+    single = await _page(dialogue, newest, 1)
+    _must_be(
+        single, "one session, and more to come", (len(_ids(single)), dig(single.answer.body, "has_more")), (1, True)
+    )
+    pages = [await _page(dialogue, newest, _PAGE_SIZE)]
+    while _is_on_later_page(pages[-1], expected[-1]) and len(pages) < _MAX_PAGES:
+        pages.append(await _page(dialogue, _ids(pages[-1])[-1], _PAGE_SIZE))
     ours = [session for page in pages for session in _ids(page) if session in {newest, *expected}]
     _must_be(pages[-1], f"after {newest}, of those that were begun before it, the newest first", ours, expected)
 
@@ -31,10 +33,10 @@ async def _page(dialogue: Dialogue, after: str, limit: int) -> Exchange:
     return await dialogue.do("get", {"valid": True}, path=path)
 
 
-def _goes_on(page: Exchange, wanted: str) -> bool:
-    """Whether what is wanted can only be on a later page."""
+def _is_on_later_page(page: Exchange, session: str) -> bool:
+    """Whether this session can only be on a page after this one."""
     ids = _ids(page)
-    return bool(ids) and wanted not in ids and dig(page.answer.body, "has_more") is True
+    return bool(ids) and session not in ids and dig(page.answer.body, "has_more") is True
 
 
 def _ids(page: Exchange) -> list[str]:

@@ -1,4 +1,4 @@
-"""Texts and conversations that nobody thought of: characters of all kinds, and content in every shape that the document knows."""
+"""Generated texts and conversations: characters of all kinds, and content in every form that the document allows."""
 
 from typing import Any, Final
 
@@ -10,7 +10,7 @@ AWKWARD: Final = (
     *("\U0001f600", "\U0010ffff", "%00", "%2F", "+", "&", ",", ";", "=", "#", "?", "/", "\\", "'", '"', "``", "${x}"),
     *("..", "null", "0", "-1", " a ", "A"),
 )
-"""Where servers cut, fold, trim, decode or split. Each is tried once, whatever the seed."""
+"""Texts that servers may cut, fold, trim, decode or split. Each is tried once with every seed."""
 
 Messages = list[dict[str, Any]]
 
@@ -18,33 +18,33 @@ _ANY: Final = st.characters(exclude_categories=["Cs"])
 _PRINTABLE: Final = st.characters(exclude_categories=["Cs", "Cc"])
 
 
-def texts(longest: int = 40) -> st.SearchStrategy[str]:
-    """Any text but lone surrogates."""
+def texts(max_size: int = 40) -> st.SearchStrategy[str]:
+    """Any text without lone surrogates."""
     mixed = st.lists(st.sampled_from(AWKWARD) | st.text(_ANY, max_size=4), min_size=1, max_size=4).map("".join)
-    return st.text(_ANY, max_size=longest) | mixed
+    return st.text(_ANY, max_size=max_size) | mixed
 
 
 def names() -> st.SearchStrategy[str]:
-    """Names of a few characters, and some at the bound of 256 and beyond it."""
+    """Short names, and some with lengths around the limit of 256."""
     long = st.integers(240, 300).map(lambda length: "n" * length)
     return texts(30).filter(bool) | long
 
 
 def header_values() -> st.SearchStrategy[str]:
-    """What can be sent in a header field at all: line breaks would begin another one."""
+    """Values that a header can carry: a line break would start another header."""
     awkward = st.sampled_from([text for text in AWKWARD if not set(text) & set("\r\n\0")])
     mixed = st.lists(awkward | st.text(_PRINTABLE, max_size=4), min_size=1, max_size=4).map("".join)
     return st.text(_PRINTABLE, min_size=1, max_size=30) | mixed | st.integers(240, 300).map(lambda length: "h" * length)
 
 
 def _parts() -> st.SearchStrategy[dict[str, Any]]:
-    text = st.builds(
-        lambda kind, said: {"type": kind, "text": said}, st.sampled_from(["text", "input_text"]), texts(12)
+    user_text = st.builds(
+        lambda kind, text: {"type": kind, "text": text}, st.sampled_from(["text", "input_text"]), texts(12)
     )
-    spoken = texts(12).map(lambda said: {"type": "output_text", "text": said})
+    assistant_text = texts(12).map(lambda text: {"type": "output_text", "text": text})
     image = st.just({"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}})
     other = st.sampled_from(["input_audio", "file", "refusal", ""]).map(lambda kind: {"type": kind})
-    return st.one_of(text, spoken, image, other)
+    return st.one_of(user_text, assistant_text, image, other)
 
 
 def _contents() -> st.SearchStrategy[Any]:
@@ -56,17 +56,17 @@ def _messages(*roles: str) -> st.SearchStrategy[dict[str, Any]]:
 
 
 def conversations() -> st.SearchStrategy[Messages]:
-    """System prompts, perhaps a greeting, the first user message, and what came later."""
+    """Up to three system prompts or greetings, the first user message, and up to three later messages."""
     before = st.lists(_messages("system", "developer", "assistant"), max_size=3)
     later = st.lists(_messages("assistant", "user", "system", "developer"), max_size=3)
     return st.builds(lambda head, first, tail: [*head, first, *tail], before, _messages("user"), later)
 
 
 def awkward_conversations() -> list[Messages]:
-    """Each awkward text in each part of an opening that counts, and each kind of part."""
-    said = [[{"role": "system", "content": text}, {"role": "user", "content": f"a{text}b"}] for text in AWKWARD]
+    """Each awkward text in each part of an opening that counts for the id, and each kind of content part."""
+    openings = [[{"role": "system", "content": text}, {"role": "user", "content": f"a{text}b"}] for text in AWKWARD]
     kinds = ("text", "input_text", "output_text", "input_audio")
     parts = [
         [{"role": "user", "content": [{"type": "text", "text": "a"}, {"type": kind, "text": "b"}]}] for kind in kinds
     ]
-    return [*said, *parts, [{"role": "developer", "content": []}, {"role": "user", "content": []}]]
+    return [*openings, *parts, [{"role": "developer", "content": []}, {"role": "user", "content": []}]]

@@ -1,6 +1,7 @@
-"""The corpus of `continuity fuzz`: how far a search has come, and what it found. A folder that another run goes on from.
+"""The corpus of `continuity fuzz`: a folder with the progress of a search and its findings. A later run continues it.
 
-`progress.json` has the next seed and the totals; every finding is a file: a sequence as a requirement file, a request as the text of its failure.
+`progress.json` has the next seed and the totals. Each finding is a file: a sequence is a requirement file, a request is
+the text of its failure.
 """
 
 import hashlib
@@ -19,78 +20,81 @@ _SEQUENCES: Final = "found-*.yaml"
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
-    """The seed of the next round, and what all rounds so far came to."""
+class CorpusProgress:
+    """The seed of the next round, and the totals of all rounds so far."""
 
     seed: int = 1
     rounds: int = 0
     requests: int = 0
     seconds: float = 0.0
 
-    def after(self, requests: int, seconds: float) -> "Progress":
-        return Progress(self.seed + 1, self.rounds + 1, self.requests + requests, round(self.seconds + seconds, 1))
+    def after_round(self, requests: int, seconds: float) -> "CorpusProgress":
+        return CorpusProgress(
+            self.seed + 1, self.rounds + 1, self.requests + requests, round(self.seconds + seconds, 1)
+        )
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """What was found: where it is written down, what it is, and the words behind `continuity run` that show it again."""
+class SavedFinding:
+    """A finding: its file, a summary, and the arguments of `continuity run` that reproduce it."""
 
     file: Path
-    what: str
-    again: str
+    summary: str
+    run_arguments: str
 
 
 class Corpus:
-    """One folder. `progress` is written after each round, so that a run that was stopped loses one round at most."""
+    """One folder. Progress is saved after each round, so that a run that is stopped loses one round at most."""
 
     def __init__(self, folder: Path, seed: int | None) -> None:
         self.folder = folder
-        self.progress = _read(folder / _PROGRESS)
+        self.progress = _read_progress(folder / _PROGRESS)
         if seed is not None:
             self.progress = replace(self.progress, seed=seed)
         self._known = {path.name for path in folder.glob("found-*")}
 
     def sequences(self) -> list[Requirement]:
-        """The sequences that were found before, each under the name of its file."""
-        found = [(path, load_requirements(path)) for path in sorted(self.folder.glob(_SEQUENCES))]
-        return [replace(entry, id=path.stem) for path, entries in found for entry in entries]
+        """Return the saved sequences, each with the name of its file as its id."""
+        saved = [(path, load_requirements(path)) for path in sorted(self.folder.glob(_SEQUENCES))]
+        return [replace(entry, id=path.stem) for path, entries in saved for entry in entries]
 
-    def keep(self, results: Sequence[Result], again: str, seed: int) -> list[Finding]:
-        """Write down what failed and was not known yet. The checks have saved the sequences themselves."""
+    def save_new(self, results: Sequence[Result], target_arguments: str, seed: int) -> list[SavedFinding]:
+        """Save the failures that are new, and return them. The checks have saved the sequences themselves."""
         failed = [result for result in results if result.verdict is Verdict.FAIL]
         requests = [result for result in failed if f"continuity run {self.folder}" not in result.failure]
-        findings = [self.sequence(path.stem, again) for path in sorted(self.folder.glob(_SEQUENCES))]
-        findings += [self._request(result, f"{again} --seed {seed}") for result in requests]
+        findings = [self.sequence(path.stem, target_arguments) for path in sorted(self.folder.glob(_SEQUENCES))]
+        findings += [self._save_request(result, f"{target_arguments} --seed {seed}") for result in requests]
         new = [finding for finding in findings if finding.file.name not in self._known]
         self._known |= {finding.file.name for finding in new}
         return new
 
-    def sequence(self, name: str, again: str) -> Finding:
+    def sequence(self, name: str, target_arguments: str) -> SavedFinding:
         path = self.folder / f"{name}.yaml"
         [entry] = load_requirements(path)
-        return Finding(path, entry.why, f"{path} {again}")
+        return SavedFinding(path, entry.why, f"{path} {target_arguments}")
 
-    def advance(self, requests: int, seconds: float) -> None:
-        self.progress = self.progress.after(requests, seconds)
+    def save_progress(self, requests: int, seconds: float) -> None:
+        """Add a round to the progress and save it."""
+        self.progress = self.progress.after_round(requests, seconds)
         self.folder.mkdir(parents=True, exist_ok=True)
         (self.folder / _PROGRESS).write_text(json.dumps(asdict(self.progress), indent=1) + "\n", encoding="utf-8")
 
-    def _request(self, result: Result, again: str) -> Finding:
-        """Known by where it shows, not by the data that showed it: those are others in each round."""
-        first = next(one for one in result.evidence if one.outcome is Verdict.FAIL)
-        mark = hashlib.sha256(f"{result.id} {first.step} {first.expectation}".encode()).hexdigest()[:8]
-        path = self.folder / f"found-{mark}.txt"
+    def _save_request(self, result: Result, run_arguments: str) -> SavedFinding:
+        """Save a failed request. The step and expectation identify it, as the data differ in each round."""
+        first = next(evidence for evidence in result.evidence if evidence.outcome is Verdict.FAIL)
+        digest = hashlib.sha256(f"{result.id} {first.step} {first.expectation}".encode()).hexdigest()[:8]
+        path = self.folder / f"found-{digest}.txt"
         if not path.exists():
             self.folder.mkdir(parents=True, exist_ok=True)
             path.write_text(result.failure + "\n", encoding="utf-8")
-        return Finding(path, result.reason, f"{result.id} {again}")
+        return SavedFinding(path, result.reason, f"{result.id} {run_arguments}")
 
 
-def _read(path: Path) -> Progress:
+def _read_progress(path: Path) -> CorpusProgress:
     if not path.is_file():
-        return Progress()
+        return CorpusProgress()
     try:
-        return Progress(**json.loads(path.read_text(encoding="utf-8")))
+        return CorpusProgress(**json.loads(path.read_text(encoding="utf-8")))
     except (ValueError, TypeError):
         raise UsageError(
             "this is not the progress of a search.",

@@ -1,4 +1,4 @@
-"""A counterexample: a sequence that a target does not keep, as a requirement file of our own that `continuity run FILE` plays again."""
+"""A counterexample: a sequence that fails on a target, saved as a requirement file for `continuity run FILE`."""
 
 import hashlib
 import textwrap
@@ -8,69 +8,68 @@ from pathlib import Path
 from typing import Final
 
 from continuity_conformance.core.failure import Unmet
-from continuity_conformance.fuzz.sequence.machine import Written
+from continuity_conformance.fuzz.sequence.generator import YamlStep
 from continuity_spec import Step
 from continuity_spec.flow_yaml import flow_yaml
 from continuity_spec.load.steps import read_steps
 from continuity_spec.load.yaml_document import parse_yaml
 
 _WIDTH: Final = 116
-_SAID_AT_MOST: Final = 300
+_MAX_REASON: Final = 300
 _IDS: Final = 100
 _REFUTED_BY: Final = "target-as-found"
-"""An entry names what makes it fail. Here that is no planted defect, but the target as it was."""
+"""A requirement names the defect that makes it fail. Here it is the target itself and not a planted defect."""
 
 
 @dataclass(frozen=True, slots=True)
 class Counterexample:
-    """The steps, and what was wrong at the last of them."""
+    """The steps, and the expectation that failed at the last of them."""
 
-    steps: tuple[Written, ...]
+    steps: tuple[YamlStep, ...]
     unmet: Unmet
 
     @property
-    def key(self) -> str:
-        """The same for the same sequence: its names and labels are given in order."""
-        return written(self.steps)
+    def yaml(self) -> str:
+        """The steps as YAML. Equal for equal sequences: names and labels are numbered in order."""
+        return steps_as_yaml(self.steps)
 
     @property
-    def mark(self) -> str:
-        return hashlib.sha256(self.key.encode()).hexdigest()[:8]
+    def digest(self) -> str:
+        return hashlib.sha256(self.yaml.encode()).hexdigest()[:8]
 
-    def entry(self, options: Mapping[str, str]) -> str:
-        """The requirement file. It holds for targets with the options that its expectations were made for."""
+    def requirement_file(self, options: Mapping[str, str]) -> str:
+        """Return the text of the requirement file. It applies to targets with the options that its steps rely on."""
         unmet = self.unmet
-        found = f"{unmet.expectation} at step {unmet.number}: expected {unmet.expected}, actual {unmet.actual}"
-        said = " ".join(found.split())[:_SAID_AT_MOST]
+        failure = f"{unmet.expectation} at step {unmet.number}: expected {unmet.expected}, actual {unmet.actual}"
+        reason = " ".join(failure.split())[:_MAX_REASON]
         when = dict(_when(self.steps, options))
         lines = [
-            f"- id: FOUND-{int(self.mark, 16) % _IDS:02}",
+            f"- id: FOUND-{int(self.digest, 16) % _IDS:02}",
             "  level: MUST",
-            f"  text: A server that keeps the contract plays this sequence to its end ({self.mark}).",
+            f"  text: A server that keeps the contract plays this sequence to its end ({self.digest}).",
             "  why: >-",
             *textwrap.wrap(
-                f"Found by chance, and shrunk: {said}", _WIDTH, initial_indent="    ", subsequent_indent="    "
+                f"Found by chance, and shrunk: {reason}", _WIDTH, initial_indent="    ", subsequent_indent="    "
             ),
             *([f"  when: {flow_yaml(when)}"] if when else []),
             "  steps:",
-            *(f"    {line}" for line in self.key.splitlines()),
+            *(f"    {line}" for line in self.yaml.splitlines()),
             f"  refuted_by: [{_REFUTED_BY}]",
         ]
         return "\n".join([*lines, ""])
 
     def save(self, folder: Path, options: Mapping[str, str]) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
-        path = folder / f"found-{self.mark}.yaml"
-        path.write_text(self.entry(options), encoding="utf-8")
+        path = folder / f"found-{self.digest}.yaml"
+        path.write_text(self.requirement_file(options), encoding="utf-8")
         return path
 
 
-def written(steps: Sequence[Written]) -> str:
-    """The steps as YAML."""
+def steps_as_yaml(steps: Sequence[YamlStep]) -> str:
     return "\n".join(line for step in steps for line in _lines(step))
 
 
-def _lines(step: Written) -> list[str]:
+def _lines(step: YamlStep) -> list[str]:
     if isinstance(step, str):
         return [f"- {step}"]
     [(verb, params)] = [(word, value) for word, value in step.items() if word != "expect"]
@@ -78,13 +77,14 @@ def _lines(step: Written) -> list[str]:
     return [f"- {verb}: {flow_yaml(params)}", *expect]
 
 
-def as_steps(steps: Sequence[Written]) -> tuple[Step, ...]:
-    """The steps as they are read from that YAML, so that what is played is what would be saved."""
-    document = parse_yaml(written(steps), "found")
+def parsed_steps(steps: Sequence[YamlStep]) -> tuple[Step, ...]:
+    """Write the steps as YAML and read them back, so that the steps that are played are the steps that are saved."""
+    document = parse_yaml(steps_as_yaml(steps), "found")
     return read_steps(document, document.data or [], ())  # type: ignore[arg-type] # a list, as it was just written
 
 
-def _when(steps: Sequence[Written], options: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def _when(steps: Sequence[YamlStep], options: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield the options that the expectations of these steps rely on."""
     turns = [params for step in steps if isinstance(step, dict) for params in step.values()]
     if any(params.get("compress") for params in turns):
         yield "compaction", options["compaction"]

@@ -1,51 +1,53 @@
-"""The oracle: a small model of the contract in memory, the one that all random testing is held against.
+"""The oracle: a small model of the contract in memory. All sequences are checked against it.
 
-Given an operation it says, as a step of the scenario vocabulary, what a server must tell and what its model must see. Ids are `$names`, so it needs
-no server to know the answers, and a sequence of its steps is a scenario. Pure: it knows neither HTTP nor chance.
+For each operation it returns a step of the scenario vocabulary: what the server must answer, and what its model must
+see. Ids are `$names`, so the oracle needs no server to know the answers, and its steps in a row are a scenario. It is
+pure: it knows neither HTTP nor random numbers.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from continuity_conformance.fuzz.sequence.memory import Recollection
+from continuity_conformance.fuzz.sequence.history import SessionHistory
 
 ALICE: Final = "alice"
 WORDS: Final = ("red", "blue", "green", "white", "black", "grey", "pink", "brown", "gold", "teal", "lime", "plum")
-_TOLD: Final = frozenset({"session", "response", "answer"})
-_GONE: Final = {"status": 404}
-Step = dict[str, Any]
+_REPEATED: Final = frozenset({"session", "response", "answer"})
+"""The expectations that a repeated answer must meet too."""
+_NOT_FOUND: Final = {"status": 404}
+StepDict = dict[str, Any]
 """A step as it is written in YAML."""
 
 
 @dataclass(eq=False, slots=True)
-class Line:
-    """One session through all its rotations. `ids` are the names that it goes by, the oldest first, the tip last."""
+class SessionChain:
+    """One session with all its rotations. `ids` has its ids in the order of age; the last one is the tip."""
 
     principal: str
     ids: list[str]
     slugs: list[str] = field(default_factory=list)
-    history: Recollection = field(default_factory=Recollection)
+    history: SessionHistory = field(default_factory=SessionHistory)
 
 
 @dataclass(eq=False, slots=True)
-class Response:
-    """A response, and the history that it was the end of. `gone`: deleted, evicted, or never stored."""
+class OracleResponse:
+    """A response, and the history that ends with it. `gone`: deleted, evicted, or never stored."""
 
     name: str
-    line: Line
-    history: Recollection
+    chain: SessionChain
+    history: SessionHistory
     gone: bool = False
 
     @property
     def newest(self) -> bool:
-        """SLUG-13: nothing was said after it; else it is an older one of its chain."""
-        return self.history is self.line.history
+        """SLUG-13: whether no turn of its session came after it."""
+        return self.history is self.chain.history
 
 
 @dataclass(frozen=True, slots=True)
-class Manner:
-    """How a turn is asked for: by whom, streamed, compressing, stored, under which Idempotency-Key."""
+class TurnOptions:
+    """How a turn is sent: by which principal, streamed, compressing, stored, with which Idempotency-Key."""
 
     principal: str = ALICE
     stream: bool = False
@@ -53,128 +55,138 @@ class Manner:
     store: bool = True
     key: str = ""
 
-    def params(self) -> Step:
-        who: Step = {} if self.principal == ALICE else {"as": self.principal}
+    def params(self) -> StepDict:
+        principal: StepDict = {} if self.principal == ALICE else {"as": self.principal}
         flags = {word: True for word, on in (("stream", self.stream), ("compress", self.compress)) if on}
-        kept = {} if self.store else {"store": False}
-        return {**who, **flags, **kept, **({"idempotency_key": self.key} if self.key else {})}
+        store = {} if self.store else {"store": False}
+        return {**principal, **flags, **store, **({"idempotency_key": self.key} if self.key else {})}
 
 
 @dataclass(frozen=True, slots=True)
-class Replay:
-    """A turn that was taken under an Idempotency-Key: the answer to its step is the answer to any repetition."""
+class KeyedTurn:
+    """A turn with an Idempotency-Key: a repetition gets the answer of this step."""
 
-    line: Line
-    step: Step
+    chain: SessionChain
+    step: StepDict
 
 
 class Oracle:
-    """The contract for a target with these options. Every operation changes the model, and gives the step."""
+    """The contract for a target with these options. Every operation changes the model and returns the step."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self._rotates = options["compaction"] == "rotate"
         self._alias = options["echo"] == "alias"
         self._derives = options["derivation"] != "none"
-        self._tells = options["tells"] != "nothing"
+        self._reveals_ids = options["tells"] != "nothing"
         self._counts: dict[str, int] = {}
         self._compressed = False
-        self.said: list[str] = []
+        self.used_labels: list[str] = []
         self.ids: list[str] = []
-        """Every id that a client ever knew, whatever became of its session."""
+        """Every id that a client ever knew, also of deleted sessions."""
         self.slugs: list[str] = []
         self.openings: dict[str, str] = {}
-        self.lines: list[Line] = []
-        """The sessions of which something is stored."""
-        self.responses: list[Response] = []
-        self.replays: list[Replay] = []
+        self.chains: list[SessionChain] = []
+        """The sessions with something stored."""
+        self.responses: list[OracleResponse] = []
+        self.keyed_turns: list[KeyedTurn] = []
 
     # Turns
 
-    def by_id(self, session: str | None, manner: Manner) -> Step:
-        """A turn by header, of chat alone: on /v1/responses it is a SHOULD. HISTORY-04: an unknown id starts an empty session under that id."""
-        named = session or self._new_id()
-        line = self.session(manner.principal, named) or Line(manner.principal, [named])
-        return self._turn("chat", {"session": named}, line, manner)
+    def turn_by_id(self, session: str | None, options: TurnOptions) -> StepDict:
+        """HISTORY-04: a chat turn with the session header; an unknown id starts an empty session with that id.
 
-    def derived(self, history: tuple[str, ...], opening: str | None, manner: Manner) -> Step:
-        """A turn without a header: `history` is what the client sends along, `opening` one that was said before."""
+        /v1/responses is left out: the header is a SHOULD there.
+        """
+        name = session or self._new_id()
+        chain = self.session(options.principal, name) or SessionChain(options.principal, [name])
+        return self._turn("chat", {"session": name}, chain, options)
+
+    def turn_without_id(self, history: tuple[str, ...], opening: str | None, options: TurnOptions) -> StepDict:
+        """A turn without the header. `history`: earlier turns in the request. `opening`: an opening to use again."""
         say = self._new_label() if history or opening is None else opening
-        line = self._derived(manner.principal, history[0] if history else say)
-        place: Step = {"history": list(history)} if history else {}
-        return self._spoken("chat", {**place, "say": say}, line, manner, line.history.told_again(history))
+        chain = self._derived_session(options.principal, history[0] if history else say)
+        params: StepDict = {"history": list(history)} if history else {}
+        return self._accepted_turn("chat", {**params, "say": say}, chain, options, chain.history.replaced_by(history))
 
-    def fresh(self, manner: Manner) -> Step:
-        """A turn of /v1/responses that names no session."""
-        return self._turn("respond", {}, self._fresh(manner.principal), manner)
+    def turn_in_new_session(self, options: TurnOptions) -> StepDict:
+        """A turn on /v1/responses that names no session."""
+        return self._turn("respond", {}, self._new_session(options.principal), options)
 
-    def by_slug(self, slug: str | None, manner: Manner) -> Step:
-        """SLUG-01, -02: a new slug gets a fresh session, and keeps it."""
-        named = slug or self._new_slug()
-        owned = (line for line in self.lines if line.principal == manner.principal and named in line.slugs)
-        line = next(owned, None) or self._fresh(manner.principal)
-        if manner.store and named not in line.slugs:
-            line.slugs.append(named)
-        return self._turn("respond", {"conversation": named}, line, manner)
+    def turn_by_slug(self, slug: str | None, options: TurnOptions) -> StepDict:
+        """SLUG-01, -02: a new slug gets a new session, and keeps it."""
+        name = slug or self._new_slug()
+        owned = (chain for chain in self.chains if chain.principal == options.principal and name in chain.slugs)
+        chain = next(owned, None) or self._new_session(options.principal)
+        if options.store and name not in chain.slugs:
+            chain.slugs.append(name)
+        return self._turn("respond", {"conversation": name}, chain, options)
 
-    def follow(self, response: Response, manner: Manner) -> Step:
-        """SLUG-07, -13: the newest response continues its session, an older one branches there, one that is gone or foreign is 404."""
-        place = {"previous_response_id": response.name}
-        if not self.has(manner.principal, response):
-            return {"respond": {**place, "say": self._new_label(), **manner.params()}, "expect": dict(_GONE)}
+    def turn_after_response(self, response: OracleResponse, options: TurnOptions) -> StepDict:
+        """SLUG-07, -13: the newest response continues its session and an older one starts a branch.
+
+        A response that is gone, or belongs to another principal, is 404.
+        """
+        params = {"previous_response_id": response.name}
+        if not self.owns(options.principal, response):
+            return {"respond": {**params, "say": self._new_label(), **options.params()}, "expect": dict(_NOT_FOUND)}
         if response.newest:
-            return self._turn("respond", place, response.line, manner)
-        branch = self._fresh(manner.principal)
+            return self._turn("respond", params, response.chain, options)
+        branch = self._new_session(options.principal)
         branch.history = response.history
-        return self._turn("respond", place, branch, manner)
+        return self._turn("respond", params, branch, options)
 
-    def repeat(self, replay: Replay) -> Step:
-        """ISOLATE-10: the same key, session and body give the same answer, and no second turn."""
-        told = {word: value for word, value in replay.step["expect"].items() if word in _TOLD}
-        return {**replay.step, "expect": told}
+    def repeat_turn(self, turn: KeyedTurn) -> StepDict:
+        """ISOLATE-10: the same key, session and body get the same answer, and no second turn is stored."""
+        expect = {word: value for word, value in turn.step["expect"].items() if word in _REPEATED}
+        return {**turn.step, "expect": expect}
 
-    # What becomes of responses and sessions
+    # Reading and deleting responses and sessions
 
-    def get_response(self, response: Response, principal: str) -> Step:
-        shown = {"body": {"id": response.name}} if self.has(principal, response) else _GONE
-        return _asked("get", {"response": response.name}, principal, shown)
+    def get_response(self, response: OracleResponse, principal: str) -> StepDict:
+        expect = {"body": {"id": response.name}} if self.owns(principal, response) else _NOT_FOUND
+        return _step("get", {"response": response.name}, principal, expect)
 
-    def delete_response(self, response: Response, principal: str) -> Step:
-        """SLUG-15, -18: that response, and that response only."""
-        had = self.has(principal, response)
-        response.gone = response.gone or had
-        return _asked("delete", {"response": response.name}, principal, {"status": "2xx"} if had else _GONE)
+    def delete_response(self, response: OracleResponse, principal: str) -> StepDict:
+        """SLUG-15, -18: deletes this response and no other."""
+        owned = self.owns(principal, response)
+        response.gone = response.gone or owned
+        return _step("delete", {"response": response.name}, principal, {"status": "2xx"} if owned else _NOT_FOUND)
 
-    def evict(self, response: Response) -> Step:
-        """SLUG-03: as the cache would; neither its slug nor its session notices."""
+    def evict(self, response: OracleResponse) -> StepDict:
+        """SLUG-03: the cache drops a response; its slug and its session do not change."""
         response.gone = True
         return {"evict": {"response": response.name}}
 
-    def get_session(self, session: str, principal: str) -> Step:
-        shown = {"body": {"id": session}} if self.session(principal, session) else _GONE
-        return _asked("get", {"session": session}, principal, shown)
+    def get_session(self, session: str, principal: str) -> StepDict:
+        expect = {"body": {"id": session}} if self.session(principal, session) else _NOT_FOUND
+        return _step("get", {"session": session}, principal, expect)
 
-    def delete_session(self, session: str, principal: str) -> Step:
-        """DELETE-01: the whole chain, its slugs, its responses and its replays. Branches have lines of their own, and stay."""
-        line = self.session(principal, session)
-        self.lines = [kept for kept in self.lines if kept is not line]
-        self.replays = [kept for kept in self.replays if kept.line is not line]
+    def delete_session(self, session: str, principal: str) -> StepDict:
+        """DELETE-01: deletes the whole chain, with its slugs, responses and idempotent answers.
+
+        Branches are chains of their own and stay.
+        """
+        chain = self.session(principal, session)
+        self.chains = [other for other in self.chains if other is not chain]
+        self.keyed_turns = [turn for turn in self.keyed_turns if turn.chain is not chain]
         for response in self.responses:
-            response.gone = response.gone or response.line is line
-        return _asked("delete", {"session": session}, principal, {"status": "2xx"} if line else _GONE)
+            response.gone = response.gone or response.chain is chain
+        return _step("delete", {"session": session}, principal, {"status": "2xx"} if chain else _NOT_FOUND)
 
-    # What is known
+    # Queries
 
-    def session(self, principal: str, name: str) -> Line | None:
-        """ISOLATE-06: the principal's own session of this id; a foreign one is as unknown."""
-        return next((line for line in self.lines if line.principal == principal and name in line.ids), None)
+    def session(self, principal: str, name: str) -> SessionChain | None:
+        """ISOLATE-06: the principal's own session with this id. The session of another principal is unknown."""
+        return next((chain for chain in self.chains if chain.principal == principal and name in chain.ids), None)
 
-    def has(self, principal: str, response: Response) -> bool:
-        return response.line.principal == principal and not response.gone
+    def owns(self, principal: str, response: OracleResponse) -> bool:
+        """Whether this principal can use the response."""
+        return response.chain.principal == principal and not response.gone
 
-    def repeatable(self) -> list[Replay]:
-        """Where the response is gone meanwhile, whether its answer is still replayed is nobody's promise."""
+    def repeatable_turns(self) -> list[KeyedTurn]:
+        """Turns whose repetition has a known answer. The contract does not say what happens once the response is gone."""
         gone = {response.name for response in self.responses if response.gone}
-        return [replay for replay in self.replays if replay.step["expect"].get("response") not in gone]
+        return [turn for turn in self.keyed_turns if turn.step["expect"].get("response") not in gone]
 
     def new_name(self, kind: str) -> str:
         self._counts[kind] = self._counts.get(kind, 0) + 1
@@ -189,62 +201,67 @@ class Oracle:
         return self.slugs[-1]
 
     def _new_label(self) -> str:
-        number = len(self.said)
+        number = len(self.used_labels)
         word = WORDS[number % len(WORDS)]
-        self.said.append(word if number < len(WORDS) else f"{word} {number // len(WORDS) + 1}")
-        return self.said[-1]
+        self.used_labels.append(word if number < len(WORDS) else f"{word} {number // len(WORDS) + 1}")
+        return self.used_labels[-1]
 
     # Sessions
 
-    def _fresh(self, principal: str) -> Line:
-        """SLUG-01: under an id that the server makes, and the client learns where the server tells it."""
-        return Line(principal, [self._new_id()] if self._tells else [])
+    def _new_session(self, principal: str) -> SessionChain:
+        """SLUG-01: the server makes the id. The client knows it only if the server reveals it."""
+        return SessionChain(principal, [self._new_id()] if self._reveals_ids else [])
 
-    def _derived(self, principal: str, opening: str) -> Line:
-        """DERIVE-01, -13: the opening makes the id, whoever says it; the session is the principal's own."""
+    def _derived_session(self, principal: str, opening: str) -> SessionChain:
+        """DERIVE-01, -13: the opening alone decides the id, but each principal has its own session."""
         if not self._derives:
-            return self._fresh(principal)
+            return self._new_session(principal)
         if opening not in self.openings:
-            self.openings[opening] = self._new_id() if self._tells else self.new_name("s")
-        named = self.openings[opening]
-        return self.session(principal, named) or Line(principal, [named])
+            self.openings[opening] = self._new_id() if self._reveals_ids else self.new_name("s")
+        name = self.openings[opening]
+        return self.session(principal, name) or SessionChain(principal, [name])
 
     # Steps
 
-    def _turn(self, verb: str, place: Step, line: Line, manner: Manner) -> Step:
-        return self._spoken(verb, {**place, "say": self._new_label()}, line, manner, line.history)
+    def _turn(self, verb: str, params: StepDict, chain: SessionChain, options: TurnOptions) -> StepDict:
+        return self._accepted_turn(verb, {**params, "say": self._new_label()}, chain, options, chain.history)
 
-    def _spoken(self, verb: str, params: Step, line: Line, manner: Manner, before: Recollection) -> Step:
-        """A turn that is answered: what its answer tells, what the model sees, and what is then stored."""
-        say, told = params["say"], self._told(line, manner)
-        self._compressed = self._compressed or manner.compress
-        seen = {} if manner.compress else self._seen(before, say)
-        if manner.store:
-            line.history = before.compressed(say) if manner.compress else before.plus(say)
-            self.lines += [] if line in self.lines else [line]
+    def _accepted_turn(
+        self, verb: str, params: StepDict, chain: SessionChain, options: TurnOptions, history: SessionHistory
+    ) -> StepDict:
+        """A turn that succeeds: its expected answer, what the model sees, and what is stored afterwards."""
+        say, answer = params["say"], self._expected_session(chain, options)
+        self._compressed = self._compressed or options.compress
+        view = {} if options.compress else self._expected_view(history, say)
+        if options.store:
+            chain.history = history.compressed(say) if options.compress else history.plus(say)
+            self.chains += [] if chain in self.chains else [chain]
         if verb == "respond":
-            self.responses.append(Response(self.new_name("r"), line, line.history, gone=not manner.store))
-            told["response"] = self.responses[-1].name
-        if manner.key:
-            told["answer"] = self.new_name("a")
-        step = {verb: {**params, **manner.params()}, "expect": {**told, **seen} or {"status": "2xx"}}
-        self.replays += [Replay(line, step)] if manner.key else []
+            self.responses.append(OracleResponse(self.new_name("r"), chain, chain.history, gone=not options.store))
+            answer["response"] = self.responses[-1].name
+        if options.key:
+            answer["answer"] = self.new_name("a")
+        step = {verb: {**params, **options.params()}, "expect": {**answer, **view} or {"status": "2xx"}}
+        self.keyed_turns += [KeyedTurn(chain, step)] if options.key else []
         return step
 
-    def _told(self, line: Line, manner: Manner) -> Step:
-        """ECHO-02, COMPRESS-01, -07: the tip, or the id by which the client knows the chain; in a stream a new id comes at its end."""
-        if not self._tells or not (manner.store or line in self.lines):
+    def _expected_session(self, chain: SessionChain, options: TurnOptions) -> StepDict:
+        """ECHO-02, COMPRESS-01, -07: the answer names the tip, or with `echo: alias` the id that the client knows.
+
+        A stream that rotates the session announces the new id at its end.
+        """
+        if not self._reveals_ids or not (options.store or chain in self.chains):
             return {}
-        if not (manner.compress and self._rotates and not self._alias):
-            return {"session": line.ids[0] if self._alias else line.ids[-1]}
-        line.ids.append(self._new_id())
-        return {"announces" if manner.stream else "session": line.ids[-1]}
+        if not (options.compress and self._rotates and not self._alias):
+            return {"session": chain.ids[0] if self._alias else chain.ids[-1]}
+        chain.ids.append(self._new_id())
+        return {"announces" if options.stream else "session": chain.ids[-1]}
 
-    def _seen(self, history: Recollection, say: str) -> Step:
-        """No exact `sees` once anything was compressed: what is left verbatim is the server's affair."""
-        return history.recalls(say, self.said) if self._compressed else history.sees(say)
+    def _expected_view(self, history: SessionHistory, say: str) -> StepDict:
+        """No exact `sees` after a compression in this sequence: the server chooses which turns stay verbatim."""
+        return history.recalls(say, self.used_labels) if self._compressed else history.sees(say)
 
 
-def _asked(verb: str, what: Step, principal: str, expect: Step) -> Step:
-    who = {} if principal == ALICE else {"as": principal}
-    return {verb: {**what, **who}, "expect": dict(expect)}
+def _step(verb: str, what: StepDict, principal: str, expect: StepDict) -> StepDict:
+    actor = {} if principal == ALICE else {"as": principal}
+    return {verb: {**what, **actor}, "expect": dict(expect)}

@@ -1,64 +1,67 @@
-"""Playing drawn sequences: each is a dialogue of its own. Those that restart the server play side by side, and share its restarts."""
+"""Play generated sequences, each in a dialogue of its own. Sequences with restarts play in parallel and share them."""
 
 import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from continuity_conformance.core.failure import Unmet, Untested
-from continuity_conformance.fuzz.sequence.counterexample import as_steps
-from continuity_conformance.fuzz.sequence.machine import Drawn, Written
+from continuity_conformance.fuzz.sequence.counterexample import parsed_steps
+from continuity_conformance.fuzz.sequence.generator import GeneratedSequence, YamlStep
 from continuity_conformance.scenario.context import Context
 from continuity_conformance.scenario.dialogue import Dialogue
 from continuity_conformance.target.shared_restart import SharedRestarts
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
-    """How a sequence ended: what was not met, or what could not be tested, or neither."""
+class SequenceResult:
+    """How a sequence ended: the expectation that failed, or the reasons why something was not tested, or neither."""
 
     unmet: Unmet | None = None
     untested: tuple[str, ...] = ()
 
 
-async def play(context: Context, steps: Sequence[Written]) -> Ending:
-    """One sequence, from its first step to its last or to the first that fails."""
+async def play(context: Context, steps: Sequence[YamlStep]) -> SequenceResult:
+    """Play one sequence to its end, or to the first step that fails."""
     dialogue = Dialogue(context, {})
     try:
-        await dialogue.play(as_steps(steps))
+        await dialogue.play(parsed_steps(steps))
     except Unmet as unmet:
-        return Ending(unmet)
+        return SequenceResult(unmet)
     except Untested as reason:
-        return Ending(untested=(str(reason),))
+        return SequenceResult(untested=(str(reason),))
     finally:
         await dialogue.leave()
-    return Ending(untested=tuple(dialogue.untested))
+    return SequenceResult(untested=tuple(dialogue.untested))
 
 
-async def play_batch(context: Context, batch: Sequence[Sequence[Written]]) -> list[Ending]:
-    """One sequence, or several at once that wait for each other before the server is restarted."""
+async def play_batch(context: Context, batch: Sequence[Sequence[YamlStep]]) -> list[SequenceResult]:
+    """Play one sequence, or several in parallel that wait for each other before a restart of the server."""
     if len(batch) == 1:
         return [await play(context, batch[0])]
-    shared = SharedRestarts(context.controls.restart_now)
-    together = replace(context, controls=context.controls.sharing(shared))
+    restarts = SharedRestarts(context.controls.restart_now)
+    shared_context = replace(context, controls=context.controls.with_shared_restarts(restarts))
 
-    async def one(steps: Sequence[Written]) -> Ending:
-        async with shared.playing():
-            return await play(together, steps)
+    async def play_member(steps: Sequence[YamlStep]) -> SequenceResult:
+        async with restarts.playing():
+            return await play(shared_context, steps)
 
-    return list(await asyncio.gather(*(one(steps) for steps in batch)))
+    return list(await asyncio.gather(*(play_member(steps) for steps in batch)))
 
 
-def batches(drawn: Sequence[Drawn], cache: int) -> Iterator[list[Drawn]]:
-    """One at a time; or side by side, no more than a cache of responses holds: none may lose a response that it did not evict itself."""
-    batch: list[Drawn] = []
-    for one in drawn:
-        if batch and sum(map(_responses, [*batch, one])) > cache:
+def batches(sequences: Sequence[GeneratedSequence], cache_size: int) -> Iterator[list[GeneratedSequence]]:
+    """Divide sequences into batches that play in parallel; with a `cache_size` of 0 each batch has one sequence.
+
+    A batch has no more responses than the cache holds: a sequence must not lose a response that it did not evict.
+    """
+    batch: list[GeneratedSequence] = []
+    for sequence in sequences:
+        if batch and sum(map(_response_count, [*batch, sequence])) > cache_size:
             yield batch
             batch = []
-        batch.append(one)
+        batch.append(sequence)
     if batch:
         yield batch
 
 
-def _responses(drawn: Drawn) -> int:
-    return 1 + sum(isinstance(step, dict) and "respond" in step for step in drawn.steps)
+def _response_count(sequence: GeneratedSequence) -> int:
+    return 1 + sum(isinstance(step, dict) and "respond" in step for step in sequence.steps)

@@ -1,41 +1,44 @@
-"""The search for a counterexample: draw the sequences of a seed, play them, and make the first that fails short."""
+"""Search for a counterexample: generate the sequences of a seed, play them, and shrink the first that fails."""
 
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
 from continuity_conformance.fuzz.sequence.counterexample import Counterexample
-from continuity_conformance.fuzz.sequence.machine import Drawn, Reach, draw
+from continuity_conformance.fuzz.sequence.generator import GeneratedSequence, SequenceScope, generate
 from continuity_conformance.fuzz.sequence.oracle import ALICE
 from continuity_conformance.fuzz.sequence.player import batches, play, play_batch
-from continuity_conformance.fuzz.sequence.shrink import failure, shrunk
+from continuity_conformance.fuzz.sequence.shrink import failing_part, shrink
 from continuity_conformance.scenario.context import Context
 
-_OFFERED: Final = frozenset({"responses", "streaming", "sessions", "idempotency"})
+_OFFERS: Final = frozenset({"responses", "streaming", "sessions", "idempotency"})
+"""The offers that have operations in sequences."""
 
 
-def reach_of(context: Context, *, loses: bool = False, others: bool = False, restarts: bool = False) -> Reach:
-    """What is drawn on this target, of what it offers and can be made to do."""
+def scope_of(
+    context: Context, *, losses: bool = False, second_principal: bool = False, restarts: bool = False
+) -> SequenceScope:
+    """Return what sequences may contain on this target, from its offers and its controls."""
     target, controls = context.target, context.controls.available
-    abilities = set(target.offers & _OFFERED)
-    if loses:
+    abilities = set(target.offers & _OFFERS)
+    if losses:
         abilities |= {"lose"} | (controls & {"evict"})
-    if loses and "compress" in controls and rotates(context) and context.controls.filling is None:
+    if losses and "compress" in controls and shows_compressions(context) and context.controls.filling is None:
         abilities.add("compress")
     if restarts:
         abilities.add("restart")
-    principals = (ALICE, "bob") if others else (ALICE,)
-    return Reach(target.options, frozenset(abilities), principals, target.profile.slugs != "none")
+    principals = (ALICE, "bob") if second_principal else (ALICE,)
+    return SequenceScope(target.options, frozenset(abilities), principals, target.profile.slugs != "none")
 
 
-def rotates(context: Context) -> bool:
-    """Whether compressions belong to what can happen in a sequence, and would be seen."""
+def shows_compressions(context: Context) -> bool:
+    """Whether the target compresses sessions and the probe model shows the result."""
     return "compression" in context.target.offers and context.target.observed == "probe"
 
 
 @dataclass(frozen=True, slots=True)
-class Searched:
-    """What a search came to: how much was played, the shortest sequence that failed, and what could not be tested."""
+class SearchResult:
+    """The result of a search: how much was played, the shrunk counterexample, and why something was not tested."""
 
     sequences: int
     steps: int
@@ -43,21 +46,23 @@ class Searched:
     untested: tuple[str, ...] = ()
 
 
-async def search(context: Context, reach: Reach, *, examples: int, seed: int, shrinks: int) -> Searched:
-    """Play so many sequences of a seed, up to the first that fails, and make that one short."""
-    drawn = [draw(reach, seed, number) for number in range(examples)]
-    cache = context.target.profile.limits.responses if "restart" in reach.abilities else 0
-    played, untested = list[Drawn](), list[str]()
-    for batch in batches(drawn, cache):
-        endings = await play_batch(context, [one.steps for one in batch])
-        for one, ending in zip(batch, endings, strict=True):
-            played.append(one)
-            untested += ending.untested
-            failed = failure(one, ending)
-            if failed is not None:
-                return _searched(played, await shrunk(failed, reach, partial(play, context), shrinks))
-    return _searched(played, None, tuple(dict.fromkeys(untested)))
+async def search(context: Context, scope: SequenceScope, *, examples: int, seed: int, shrinks: int) -> SearchResult:
+    """Play this many sequences of a seed, up to the first that fails, and shrink that one."""
+    sequences = [generate(scope, seed, number) for number in range(examples)]
+    cache_size = context.target.profile.limits.responses if "restart" in scope.abilities else 0
+    played, untested = list[GeneratedSequence](), list[str]()
+    for batch in batches(sequences, cache_size):
+        results = await play_batch(context, [sequence.steps for sequence in batch])
+        for sequence, result in zip(batch, results, strict=True):
+            played.append(sequence)
+            untested += result.untested
+            failing = failing_part(sequence, result)
+            if failing is not None:
+                return _result(played, await shrink(failing, scope, partial(play, context), shrinks))
+    return _result(played, None, tuple(dict.fromkeys(untested)))
 
 
-def _searched(played: list[Drawn], found: Counterexample | None, untested: tuple[str, ...] = ()) -> Searched:
-    return Searched(len(played), sum(len(one.steps) for one in played), found, untested)
+def _result(
+    played: list[GeneratedSequence], counterexample: Counterexample | None, untested: tuple[str, ...] = ()
+) -> SearchResult:
+    return SearchResult(len(played), sum(len(sequence.steps) for sequence in played), counterexample, untested)

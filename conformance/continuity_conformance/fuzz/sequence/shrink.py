@@ -1,59 +1,68 @@
-"""Making a sequence that failed short: leave moves out, then make the others plain, as long as something still fails."""
+"""Shrink a failing sequence: leave moves out, then simplify the others, as long as something still fails."""
 
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 
-from continuity_conformance.fuzz.sequence.counterexample import Counterexample, written
-from continuity_conformance.fuzz.sequence.machine import Drawn, Moves, Reach, Written, sequence
-from continuity_conformance.fuzz.sequence.player import Ending
+from continuity_conformance.fuzz.sequence.counterexample import Counterexample, steps_as_yaml
+from continuity_conformance.fuzz.sequence.generator import (
+    GeneratedSequence,
+    Moves,
+    SequenceScope,
+    YamlStep,
+    sequence_of,
+)
+from continuity_conformance.fuzz.sequence.player import SequenceResult
 
-Play = Callable[[tuple[Written, ...]], Awaitable[Ending]]
+Play = Callable[[tuple[YamlStep, ...]], Awaitable[SequenceResult]]
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
-    """The moves up to the step that failed, and what they come to."""
+class FailingSequence:
+    """The moves up to the failing step, and their counterexample."""
 
     moves: Moves
-    example: Counterexample
+    counterexample: Counterexample
 
     @property
     def size(self) -> tuple[int, int]:
-        return len(self.moves), len(self.example.key)
+        return len(self.moves), len(self.counterexample.yaml)
 
 
-def failure(drawn: Drawn, ending: Ending) -> Failure | None:
-    """What is left of a sequence when everything after the step that failed is cut off."""
-    if ending.unmet is None:
+def failing_part(sequence: GeneratedSequence, result: SequenceResult) -> FailingSequence | None:
+    """Return the sequence up to its failing step, or None if it did not fail."""
+    if result.unmet is None:
         return None
-    length = int(ending.unmet.number)
-    return Failure(drawn.moves[:length], Counterexample(drawn.steps[:length], ending.unmet))
+    length = int(result.unmet.number)
+    return FailingSequence(sequence.moves[:length], Counterexample(sequence.steps[:length], result.unmet))
 
 
-async def shrunk(found: Failure, reach: Reach, play: Play, plays: int) -> Counterexample:
-    """The shortest sequence that still fails, after so many plays at most: a number and not a time, so that a seed always finds the same."""
-    tried = {found.example.key}
-    candidates = _simpler(found.moves)
-    while plays and (moves := next(candidates, None)) is not None:
-        drawn = sequence(reach, moves)
-        if written(drawn.steps) in tried:
+async def shrink(failing: FailingSequence, scope: SequenceScope, play: Play, max_plays: int) -> Counterexample:
+    """Return the shortest sequence that still fails.
+
+    The limit is a number of plays and not a time, so that a seed always gives the same result.
+    """
+    tried = {failing.counterexample.yaml}
+    candidates = _simpler(failing.moves)
+    while max_plays and (moves := next(candidates, None)) is not None:
+        sequence = sequence_of(scope, moves)
+        if steps_as_yaml(sequence.steps) in tried:
             continue
-        tried.add(written(drawn.steps))
-        plays -= 1
-        shorter = failure(drawn, await play(drawn.steps))
-        if shorter is not None and shorter.size < found.size:
-            found, candidates = shorter, _simpler(shorter.moves)
-    return found.example
+        tried.add(steps_as_yaml(sequence.steps))
+        max_plays -= 1
+        shorter = failing_part(sequence, await play(sequence.steps))
+        if shorter is not None and shorter.size < failing.size:
+            failing, candidates = shorter, _simpler(shorter.moves)
+    return failing.counterexample
 
 
 def _simpler(moves: Moves) -> Iterator[Moves]:
-    """Without halves, quarters, … and single moves, the last ones first; then with a plainer choice."""
+    """Yield the moves without a half, a quarter, … and single moves, last ones first; then with a simpler choice."""
     size = len(moves) // 2
     while size:
         for start in range(len(moves) - size, -1, -1):
             yield moves[:start] + moves[start + size :]
         size //= 2
     for index, move in enumerate(moves):
-        for place in range(1, len(move)):
-            plainer = (*move[:place], 0, *move[place + 1 :])
-            yield (*moves[:index], plainer, *moves[index + 1 :])
+        for position in range(1, len(move)):
+            simpler = (*move[:position], 0, *move[position + 1 :])
+            yield (*moves[:index], simpler, *moves[index + 1 :])

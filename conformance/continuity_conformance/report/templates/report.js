@@ -1,5 +1,5 @@
 "use strict";
-// Filters, opens, copies. It reads and never writes markup: what a server said stays text.
+// Filters, opens and copies rows. It never writes markup: text from a server stays text.
 (() => {
   const one = (selector) => document.querySelector(selector);
   const rows = [...document.querySelectorAll("details.row")];
@@ -45,7 +45,7 @@
   const move = (by, rowsToVisit) => {
     const position = rowsToVisit.indexOf(current);
     if (position >= 0) return goTo(rowsToVisit[Math.min(Math.max(position + by, 0), rowsToVisit.length - 1)]);
-    // From a row that is not among them, go on from where it stands in the page.
+    // From a hidden row, continue at its position in the page.
     const after = rowsToVisit.filter((row) => current && current.compareDocumentPosition(row) & Node.DOCUMENT_POSITION_FOLLOWING);
     goTo(after[0] ?? rowsToVisit[0]);
   };

@@ -1,0 +1,146 @@
+"""A run as results.json records it: the types that every report is made from.
+
+msgspec decodes them. They ignore fields that a later kit adds, and have defaults for those that an earlier kit did not write. They are structs rather than
+dataclasses: only `read` makes them, and msgspec defines and fills structs several times faster.
+"""
+
+from collections.abc import Mapping
+
+import msgspec
+from msgspec import Struct
+
+from continuity_conformance.core.verdicts import Result, RunVerdict, Verdict
+from continuity_spec import Level
+
+
+class RecordedStep(Struct, frozen=True):
+    """A step of a scenario, as the spec writes it."""
+
+    number: str
+    does: str
+    expect: str
+
+
+class RecordedScenario(Struct, frozen=True):
+    name: str
+    examples: int = 0
+    steps: tuple[RecordedStep, ...] = ()
+
+
+class RecordedKnownFailure(Struct, frozen=True):
+    """The entry of the run's baseline about a requirement."""
+
+    reason: str
+    until: str
+    issue: str | None
+    expired: bool
+
+
+class RecordedRequirement(Struct, frozen=True):
+    """One requirement: its result, and its description in the spec. An old file has no description."""
+
+    result: Result
+    known: RecordedKnownFailure | None
+    question: str
+    why: str = ""
+    origin: tuple[str, ...] = ()
+    checked: str = ""
+    build: tuple[str, ...] = ()
+    pitfalls: tuple[str, ...] = ()
+    scenarios: tuple[RecordedScenario, ...] = ()
+
+    @property
+    def manual(self) -> bool:
+        return self.result.manual
+
+    @property
+    def accepted(self) -> bool:
+        """Whether it fails and a valid entry of the baseline accepts that."""
+        return self.result.verdict is Verdict.FAIL and self.known is not None and not self.known.expired
+
+
+class RecordedTarget(Struct, frozen=True):
+    name: str
+    url: str
+    header: str
+    options: Mapping[str, str]
+    offers: tuple[str, ...]
+    observed: str
+
+
+class RecordedKit(Struct, frozen=True):
+    """The kit that wrote the file."""
+
+    name: str
+    version: str
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.version}"
+
+
+class RecordedClass(Struct, frozen=True):
+    name: str
+    verdict: RunVerdict
+    counts: Mapping[Verdict, int]
+
+
+class RecordedGate(Struct, frozen=True):
+    passed: bool
+    exit_code: int
+    reasons: tuple[str, ...]
+    fail_on: Level
+
+    def counts_for(self, level: Level) -> bool:
+        """Whether a failure at this level fails the run."""
+        return level.binding or self.fail_on is not Level.MUST
+
+
+class RerunArguments(Struct, frozen=True):
+    """Arguments that make `continuity run` test the same target again. None: not given, or not recorded by an old kit."""
+
+    target: str
+    profile: str | None
+    examples: int | None = None
+    seed: int | None = None
+
+
+class Report(Struct, frozen=True):
+    """A run. `rows` has each requirement of the release once, in its order."""
+
+    target: RecordedTarget
+    release: str
+    kit: RecordedKit
+    started: str
+    seconds: float
+    verdict: RunVerdict
+    complete: bool
+    finished: bool
+    gate: RecordedGate
+    again: RerunArguments
+    classes: tuple[RecordedClass, ...]
+    counts: Mapping[Verdict, int]
+    rows: tuple[RecordedRequirement, ...] = msgspec.field(name="requirements")
+
+    @property
+    def results(self) -> tuple[Result, ...]:
+        return tuple(row.result for row in self.rows)
+
+    def with_verdict(self, verdict: Verdict) -> list[RecordedRequirement]:
+        return [row for row in self.rows if row.result.verdict is verdict]
+
+    @property
+    def failed(self) -> list[RecordedRequirement]:
+        """The failures that close the gate."""
+        return [row for row in self._failures if not row.accepted and self.gate.counts_for(row.result.level)]
+
+    @property
+    def warned(self) -> list[RecordedRequirement]:
+        return [row for row in self._failures if not row.accepted and not self.gate.counts_for(row.result.level)]
+
+    @property
+    def accepted(self) -> list[RecordedRequirement]:
+        return [row for row in self._failures if row.accepted]
+
+    @property
+    def _failures(self) -> list[RecordedRequirement]:
+        return self.with_verdict(Verdict.FAIL)
