@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from running import CONTINUITY, called, serving
+from processes import CONTINUITY, called, serving
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
-from running import CONTINUITY
+from processes import CONTINUITY
 
 ROOT = Path(__file__).parents[2]
 ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from running import FAILS
+from processes import FAILS
 from test_terminal import decided
 
 from continuity_conformance.core.run_options import RunOptions

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from running import CONTINUITY, STOPPING, processes_with
+from processes import CONTINUITY, STOPPING, processes_with
 
 from continuity_conformance.run.signals import stoppable
 

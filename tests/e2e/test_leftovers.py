@@ -16,7 +16,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from running import CONTINUITY, processes_with, started
+from processes import CONTINUITY, processes_with, started
 
 from continuity_conformance.suite.release import newest
 from continuity_spec.load.schema import schema

@@ -12,7 +12,7 @@ from datetime import date
 from pathlib import Path
 
 import pytest
-from running import CONTINUITY, serving
+from processes import CONTINUITY, serving
 
 from continuity_conformance.core.run_options import RunOptions
 from continuity_conformance.core.verdicts import Evidence, Result, Verdict

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from running import processes_with
+from processes import processes_with
 
 from continuity_conformance.core.verdicts import Result
 from continuity_conformance.run.session import Run

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import aiohttp
 import pytest
-from running import processes_with, started
+from processes import processes_with, started
 from target_runs import TARGETS, peers
 
 from continuity_conformance.core.cache import user_cache

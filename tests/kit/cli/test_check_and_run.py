@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from running import CONTINUITY, serving
+from processes import CONTINUITY, serving
 
 
 @pytest.fixture(scope="module")

@@ -12,8 +12,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from running import CONTINUITY, started
-from running import called as continuity
+from processes import CONTINUITY, started
+from processes import called as continuity
 
 from continuity_conformance.cli import main
 from continuity_conformance.suite.release import newest

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from running import CONTINUITY, serving, started
+from processes import CONTINUITY, serving, started
 from thread_servers import KEYS
 
 SERVERS = Path(__file__).parents[2] / "servers"

@@ -10,7 +10,7 @@ import urllib.request
 from dataclasses import replace
 
 import pytest
-from running import CONTINUITY, started
+from processes import CONTINUITY, started
 from thread_servers import KEYS, Elsewhere, Failing, Moved, Page, Shy, Stuck, greeting_port, http_server, silent_port
 
 from continuity_conformance.cli.main import main
@@ -157,7 +157,7 @@ def test_a_port_that_is_none_of_http_is_told_by_what_it_says():
         findings = looked_at(url).findings
 
     assert findings.exit_code == 3
-    assert "it does not speak HTTP; it says: 220 mail.example ESMTP" in str(findings.error)
+    assert "it does not speak HTTP; it sends: 220 mail.example ESMTP" in str(findings.error)
 
 
 def test_tls_behind_http_and_http_behind_tls(behind, plain):

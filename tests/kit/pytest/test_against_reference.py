@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import jsonschema
 import pytest
-from running import serving, started
+from processes import serving, started
 
 from continuity_conformance.suite.release import newest
 from continuity_spec.load.schema import schema

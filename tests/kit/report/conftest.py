@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from processes import started
 from recorded import PART, checked, continuity, load, save
-from running import started
 
 Make = Callable[[Path], None]
 Once = Callable[[str, Make], Path]

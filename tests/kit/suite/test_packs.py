@@ -11,7 +11,7 @@ from pathlib import Path
 import house_rules_package as house
 import jsonschema
 import pytest
-from running import CONTINUITY
+from processes import CONTINUITY
 
 from continuity_conformance import plugin
 from continuity_conformance.checks.registry import CHECKS

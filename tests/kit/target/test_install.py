@@ -11,7 +11,7 @@ from pathlib import Path
 import pip
 import pytest
 import uv
-from running import started
+from processes import started
 
 from continuity_conformance.core.errors import KitError, UsageError
 from continuity_conformance.target.build import Build

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from running import processes_with
+from processes import processes_with
 
 from continuity_conformance.core.errors import NotStartedError
 from continuity_conformance.http.auth import KeyField

@@ -13,13 +13,13 @@ from continuity_conformance.cli.main import main
 
 CONTINUITY = str(Path(sys.executable).with_name("continuity"))
 FAILS = "DERIVE-04"
-"""What the defective server fails, and nothing else of DERIVE."""
+"""The one requirement of DERIVE that the server with the defect derive-sha1 fails."""
 STOPPING = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
 """The signals that end a run."""
 
 
 def started(command: Sequence[str], **how: Any) -> "subprocess.Popen[Any]":
-    """Start a process that a test sends signals to. It ignores none of them, also where our parent does (nohup, a script's `&`)."""
+    """Start a process that a test sends signals to. It ignores no signal, even if our parent does (nohup, `&` in a script)."""
     return subprocess.Popen(command, preexec_fn=_ignore_nothing, **how)  # noqa: PLW1509 - it takes no lock
 
 
@@ -30,6 +30,7 @@ def _ignore_nothing() -> None:
 
 @contextmanager
 def serving(*arguments: str) -> Iterator[str]:
+    """Start the bundled server with these arguments, and give its address."""
     command = [sys.executable, "-m", "continuity_server", "--port", "0", "--db", ":memory:", *arguments]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
         assert server.stdout is not None
@@ -40,23 +41,23 @@ def serving(*arguments: str) -> Iterator[str]:
 
 
 def called(*arguments: str, encoding: str = "utf-8") -> subprocess.CompletedProcess[str]:
-    """The command `continuity` without a process, which takes longest to start, on streams as a process has them."""
+    """Call the command `continuity` in this process, which is faster, with standard streams like those of a process."""
     streams = [io.TextIOWrapper(io.BytesIO(), encoding, write_through=True) for _ in range(2)]
     with redirect_stdout(streams[0]), redirect_stderr(streams[1]):
         try:
             code = main(arguments)
-        except SystemExit as end:  # as argparse ends
+        except SystemExit as end:  # argparse ends the process like this
             code = int(end.code or 0)
-    said, complaints = (stream.buffer.getvalue().decode(encoding) for stream in streams)
-    return subprocess.CompletedProcess(arguments, code, said, complaints)
+    output, errors = (stream.buffer.getvalue().decode(encoding) for stream in streams)
+    return subprocess.CompletedProcess(arguments, code, output, errors)
 
 
 def processes_with(words: str) -> list[int]:
-    """The processes that have these words in their command or environment. Linux alone tells."""
-    return [int(process.name) for process in Path("/proc").glob("[0-9]*") if words in _told(process)]
+    """The ids of the processes that have these words in their command or environment. Works on Linux only."""
+    return [int(process.name) for process in Path("/proc").glob("[0-9]*") if words in _command_and_environment(process)]
 
 
-def _told(process: Path) -> str:
+def _command_and_environment(process: Path) -> str:
     with suppress(OSError):
         return ((process / "cmdline").read_bytes() + (process / "environ").read_bytes()).decode("utf-8", "replace")
     return ""
