@@ -4,7 +4,7 @@ import argparse
 from typing import Any
 
 import pytest
-from running import called as continuity
+from processes import called as continuity
 
 from continuity_conformance.cli import check
 from continuity_conformance.core.budget import Budget

@@ -11,7 +11,7 @@ from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
-from running import called as continuity
+from processes import called as continuity
 
 from continuity_conformance import plugin
 from continuity_conformance.core import entry_points as discovery
