@@ -5,7 +5,7 @@ import socket
 from urllib.parse import quote, urlsplit
 
 import pytest
-from conftest import HEADER, said
+from reference_process import HEADER, said
 
 ORIGIN = {"Origin": "https://app.example"}
 

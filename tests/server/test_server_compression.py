@@ -3,7 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from conftest import HEADER, KEYS, running
+from reference_process import HEADER, KEYS, running
 from scripted_model import Fail, Hold, Say
 from test_server_responses import mark
 

@@ -1,7 +1,7 @@
 """Execution environments: shared or one for each chain, after a rotation and a restart."""
 
 import pytest
-from conftest import HEADER, KEYS, running
+from reference_process import HEADER, KEYS, running
 from scripted_model import CallTool, Say
 
 MISSING = "error: there is no note of that name"

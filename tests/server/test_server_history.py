@@ -1,6 +1,6 @@
 """What the model sees, and what a turn leaves behind, over HTTP."""
 
-from conftest import HEADER, said
+from reference_process import HEADER, said
 from scripted_model import BreakOff, CallTool, Fail, Say
 
 WEATHER = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}

@@ -8,7 +8,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import old_database
-from conftest import HEADER, KEYS, running
+from reference_process import HEADER, KEYS, running
 
 from continuity_server.rules import Rules
 from continuity_server.server import Parts, open_store

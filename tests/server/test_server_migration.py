@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import old_database
 import pytest
-from conftest import HEADER, KEYS, Server, running, said
 from old_database import data
+from reference_process import HEADER, KEYS, Server, running, said
 from test_server_responses import mark, seen
 
 from continuity_spec.openapi.answers import AnswerValidator

@@ -2,7 +2,7 @@
 
 import openai
 import pytest
-from conftest import HEADER
+from reference_process import HEADER
 
 
 def ask(text):

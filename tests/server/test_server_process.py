@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import aiohttp
 import pytest
-from conftest import HEADER, KEYS, running, said
+from reference_process import HEADER, KEYS, running, said
 from scripted_model import Hold
 
 from continuity_server.defects import DEFECTS

@@ -3,7 +3,7 @@
 from urllib.parse import quote
 
 import pytest
-from conftest import HEADER, KEYS, running, said
+from reference_process import HEADER, KEYS, running, said
 from scripted_model import Hold
 
 

@@ -4,8 +4,8 @@ import json
 
 import openai
 import pytest
-from conftest import HEADER
 from jsonschema import Draft202012Validator
+from reference_process import HEADER
 from referencing import Registry
 from referencing.jsonschema import DRAFT202012
 
