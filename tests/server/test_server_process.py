@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import aiohttp
 import pytest
 from reference_process import HEADER, KEYS, running, said
-from scripted_model import Hold
+from scripted_model import Fail, Hold
 
 from continuity_server.defects import DEFECTS
 from continuity_server.server import parts_with, serving
@@ -110,6 +110,43 @@ def test_rejecting_alias_refusing_and_separate(model, session):
         assert "What was said earlier" in model.seen()[0][1]
         assert "tools" not in model.calls[0]
         assert server.chat("x")[1][HEADER].startswith("api2-")
+
+
+@pytest.mark.parametrize("why", ["the model failed", "the history is unavailable", "another turn was running"])
+def test_an_unanswered_turn_leaves_nothing(model, session, why):
+    options = ("--option", "turns=reject", "--option", "degraded=refuse")
+    with running("--db", ":memory:", *KEYS, "--model", model.url, *options) as server:
+        server.chat("a", session)
+        status = {
+            "the model failed": _turn_whose_model_fails,
+            "the history is unavailable": _turn_without_history,
+            "another turn was running": _turn_beside_another,
+        }[why](server, model, session)
+
+        assert status in {409, 502, 503}
+        assert "b" not in [text for _, text in server.stored(session)]
+
+
+def _turn_whose_model_fails(server, model, session):
+    model.will(Fail())
+    return server.chat("b", session)[0]
+
+
+def _turn_without_history(server, _, session):
+    with server.broken("read"):
+        return server.chat("b", session)[0]
+
+
+def _turn_beside_another(server, model, session):
+    held = Hold()
+    model.will(held)
+    slow = threading.Thread(target=server.chat, args=("c", session))
+    slow.start()
+    assert held.asked.wait(5)
+    status = server.chat("b", session)[0]
+    held.released.set()
+    slow.join()
+    return status
 
 
 def test_stop_waits_for_a_running_turn(model, session, tmp_path):

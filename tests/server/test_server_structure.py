@@ -1,8 +1,7 @@
-"""The server reads as an example: layers that import downwards, rules that decide, SQL in one folder, one thing for one name."""
+"""The server reads as an example: a rule decides something, and SQL is in one folder. tests/test_imports.py has the layers."""
 
 import ast
 import re
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -12,37 +11,12 @@ import continuity_server
 PACKAGE = Path(continuity_server.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
 TREES = {file: ast.parse(file.read_text(encoding="utf-8")) for file in FILES}
-LAYERS = {
-    "settings": (),
-    "rules": ("settings",),
-    "store": ("settings", "rules"),
-    "model": ("settings", "rules"),
-    "turn": ("settings", "rules", "store", "model"),
-    "http": ("settings", "rules", "store", "model", "turn"),
-    "defects": ("settings", "rules", "store", "model", "turn", "http"),
-    "server": ("settings", "rules", "store", "model", "turn", "http", "defects"),
-    "__main__": ("settings", "store", "server"),
-    "__init__": (),
-}
 SQL = re.compile(r"\s*(SELECT|INSERT|UPDATE|DELETE|CREATE|WITH|PRAGMA|BEGIN|COMMIT|ROLLBACK|ALTER|DROP)\b [a-zA-Z*(]")
 SERVER_FILES = [file for file in FILES if "defects" not in file.parts]
 
 
 def name_of(file: Path) -> str:
     return ".".join(["continuity_server", *file.relative_to(PACKAGE).with_suffix("").parts]).removesuffix(".__init__")
-
-
-def layer_of(module: str) -> str:
-    return (*module.split("."), "__init__")[1]
-
-
-def imports(file: Path) -> set[str]:
-    """The modules of the server that a file imports, wherever the import is."""
-    return {
-        node.module
-        for node in ast.walk(TREES[file])
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("continuity_server")
-    }
 
 
 def rule_methods() -> list[ast.FunctionDef]:
@@ -104,54 +78,3 @@ def test_sql_is_in_the_store_only(file):
 
     assert [text for text in texts if SQL.match(text)] == []
     assert {"execute", "executemany", "executescript"} & set(calls) == set()
-
-
-@pytest.mark.parametrize("file", FILES, ids=name_of)
-def test_imports_point_downwards(file):
-    layer = layer_of(name_of(file))
-    wrong = {module for module in imports(file) if layer_of(module) not in {layer, *LAYERS[layer]}}
-
-    assert wrong == set()
-
-
-def test_no_module_imports_itself_by_way_of_others():
-    known = {name_of(file): imports(file) - {name_of(file)} for file in FILES}
-    while leaves := {module for module, needed in known.items() if not needed & known.keys()}:
-        known = {module: needed for module, needed in known.items() if module not in leaves}
-
-    assert known == {}
-
-
-def test_nearly_all_imports_are_at_the_top():
-    """Two are not: a server without a defect does not load the defects."""
-    inside = [
-        name_of(file)
-        for file, tree in TREES.items()
-        for function in ast.walk(tree)
-        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
-        for node in ast.walk(function)
-        if isinstance(node, ast.Import | ast.ImportFrom)
-    ]
-
-    assert inside == ["continuity_server.server"] * 2
-
-
-def test_a_folder_has_at_most_18_modules():
-    folders = Counter(file.parent.name for file in FILES if file.name != "__init__.py")
-
-    assert max(folders.values()) <= 18
-
-
-def test_an_area_has_one_name_in_spec_rules_and_defects():
-    areas = {file.stem for file in (PACKAGE.parents[1] / "spec" / "continuity_spec" / "requirements").glob("*.yaml")}
-
-    assert areas <= {file.stem for file in (PACKAGE / "rules").glob("*.py")}
-    assert areas <= {file.stem for file in (PACKAGE / "defects").glob("*.py")}
-
-
-def test_a_class_name_stands_for_one_thing():
-    names = Counter(
-        node.name for file in SERVER_FILES for node in ast.walk(TREES[file]) if isinstance(node, ast.ClassDef)
-    )
-
-    assert [name for name, count in names.items() if count > 1] == []
