@@ -137,7 +137,7 @@ def test_a_new_slug_binds_to_the_headers_session_once(server, session):
     assert status == 400
 
 
-@pytest.mark.parametrize("slug", ["", "x" * 257, 5, [], {"id": 5}, {"id": ""}, {}])
+@pytest.mark.parametrize("slug", ["", "x" * 257, " " * 257, 5, [], {"id": 5}, {"id": ""}, {}])
 def test_what_is_no_slug_is_refused(server, slug):
     assert server.respond("a", conversation=slug)[0] == 400
 

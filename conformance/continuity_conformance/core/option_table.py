@@ -1,5 +1,7 @@
 """The options of a run, each stated once: `pytest --continuity-NAME` and `continuity check --NAME` are declared from this table.
 
+A new option also needs a field in `RunOptions` (core/run_options.py).
+
 Every pytest run on the machine imports this module, so it imports the standard library only, and has no dataclass, which takes a millisecond to make.
 """
 

@@ -15,7 +15,7 @@ from continuity_conformance.results.baseline import Baseline, KnownFailure
 
 
 class ExitCode(IntEnum):
-    """The exit codes of both commands. 2 (usage) and 3 (unreachable) come from errors before there are results."""
+    """The exit codes of `continuity check` and `pytest --target`. 2 (usage) and 3 (unreachable) come from errors before there are results."""
 
     OPEN = 0
     FAILED = 1

@@ -21,7 +21,7 @@ from continuity_spec import Requirement
 
 NOT_SELECTED: Final = "not selected"
 STOPPED: Final = "the run was stopped before this was decided"
-OPEN: Final = "not decided yet when this was written: the run was going on"
+UNDECIDED: Final = "not decided yet when this was written: the run was going on"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +52,11 @@ class RunOutcome:
     complete: bool
     """Whether all of the release was selected, and the run went to its end."""
     finished: bool
+    """Whether every selected requirement has a result."""
     gate: Gate
     baseline: Baseline
     selected: int
+    """How many requirements were selected."""
 
     @property
     def today(self) -> date:
@@ -83,7 +85,7 @@ class Ledger:
         self._results.setdefault(result.id, result)
 
     def replace(self, result: Result) -> None:
-        """Book a result instead of an earlier one, which the terminal cannot show."""
+        """Replace a result that could not be reported."""
         self._results[result.id] = result
 
     def accepted(self, result: Result) -> KnownFailure | None:
@@ -105,10 +107,10 @@ class Ledger:
 
     def so_far(self) -> RunOutcome:
         """Snapshot for crash-safe interim results."""
-        return self._judged(OPEN, finished=False)
+        return self._judged(UNDECIDED, finished=False)
 
     def give_up(self, error: ContinuityError) -> RunOutcome:
-        """The outcome after an error of the target's address, the set-up or the kit: what is not decided has this error as its result."""
+        """The outcome of a run that could not go on: target unreachable, wrong set-up, or a bug in the kit. Undecided requirements get this error."""
         results = tuple(
             self._results.get(entry.id) or undecided(entry, Verdict.ERROR, str(error))
             for entry in self.release.requirements
@@ -119,7 +121,7 @@ class Ledger:
     def _judged(self, reason_if_open: str, *, finished: bool) -> RunOutcome:
         decided = self._results.copy()
         results = tuple(
-            decided.get(entry.id) or self._open(entry, reason_if_open) for entry in self.release.requirements
+            decided.get(entry.id) or self._undecided(entry, reason_if_open) for entry in self.release.requirements
         )
         own = [result for result in results if not result.pack]
         verdict = run_verdict(own, fail_on=self.run_options.fail_on)
@@ -129,7 +131,7 @@ class Ledger:
         judged = GateInput(results, self._selected, finished, self._started.date(), broken)
         return self._outcome(results, verdict, judge(judged, self.run_options, self.baseline), finished=finished)
 
-    def _open(self, requirement: Requirement, reason: str) -> Result:
+    def _undecided(self, requirement: Requirement, reason: str) -> Result:
         return undecided(requirement, Verdict.NOT_TESTED, reason if requirement.id in self._selected else NOT_SELECTED)
 
     def _outcome(self, results: tuple[Result, ...], verdict: RunVerdict, gate: Gate, *, finished: bool) -> RunOutcome:

@@ -164,7 +164,10 @@ class Run:
             await self._scheduler.close()
 
     async def _play_all(self) -> None:
-        """Calm and disturbing scenarios first; then what is judged on all answers, and last the checks that conclude from results."""
+        """Play the scenarios: calm ones share servers, disturbing ones (restart, kill) are alone. Then judge `always` entries on all answers.
+
+        The checks that use the results of other requirements come last.
+        """
         scheduler = self._scheduler
         assert scheduler is not None
         calm_done = asyncio.Event()
@@ -214,8 +217,8 @@ class Run:
 def _internal(task: asyncio.Task[Any]) -> bool:
     """Whether it is asyncio's own task, which must not be cancelled.
 
-    Cancelled before its first step, a task that accepts a connection never closes the socket, and one that connects the pipes of a process lets
-    whoever waits for the end of that process wait for ever.
+    If a task that accepts a connection is cancelled before it starts, its socket stays open. If a task that connects the pipes of a process is
+    cancelled, `process.wait()` never returns.
     """
     code = getattr(task.get_coro(), "cr_code", None)
     return code is not None and Path(code.co_filename).parent == _ASYNCIO

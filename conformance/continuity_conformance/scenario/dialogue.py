@@ -39,7 +39,7 @@ _BUSY: Final = 409
 _BUSY_WAIT: Final = 0.05
 _SHOWN: Final = 160
 _FIRST_PIECE_WAIT: Final = 1.0
-"""By then a target that streams has sent its first event; with one that does not, the client hangs up when it is done."""
+"""Seconds to wait for the first event of a stream before the model goes on. A target that does not stream sends nothing in this time."""
 
 _SCRIPTS: Final = {
     "fails": Script(fails=True),
@@ -58,7 +58,7 @@ class Dialogue:
         self.description = str(example.get("description", ""))
         self.interventions = Interventions(self.record)
         self._room = {} if room is None else room
-        self._making = asyncio.Lock()
+        self._slug_creation = asyncio.Lock()
         self._steps_done = 0
 
     @property
@@ -93,8 +93,8 @@ class Dialogue:
 
     @asynccontextmanager
     async def compressing(self, name: str, say: str) -> AsyncIterator[None]:
-        """For a Python check: make the target compress this session in the turn inside the block, whose label is `say`."""
-        step = await self._filled(made_step("chat", {"session": name, "stream": True}), "compressing", say)
+        """For a Python check: the turn with the label `say` that the block sends makes the target compress this session."""
+        step = await self._with_full_context(made_step("chat", {"session": name, "stream": True}), "compressing", say)
         asked = await self.interventions.compress(lambda: self._session_of(step), step, "")
         yield
         await self.interventions.verify_compression(asked)
@@ -169,10 +169,10 @@ class Dialogue:
         return exchange
 
     async def _turn(self, step: Step, number: str, label: str, alone: bool) -> Exchange:
-        """One turn. If the target rejects turns of a busy session, a turn that is alone is repeated until it is no longer 409."""
-        label = str(step.params.get("returns", label))
+        """One turn. Where the target rejects turns of a busy session, a turn sent alone that gets 409 is repeated until it is accepted or time is up."""
+        label = str(step.params.get("returns", label))  # `returns: X` sends the result of the tool call in turn X
         compresses = step.params.get("compress") is True
-        step = await self._filled(step, number, label) if compresses else step
+        step = await self._with_full_context(step, number, label) if compresses else step
         content = self._content(step, label)
         await self._make_slug(step)
         await self._script(step, number, label)
@@ -202,7 +202,7 @@ class Dialogue:
             or self.variables.known(slug) is not None
         ):
             return
-        async with self._making:
+        async with self._slug_creation:
             if self.variables.known(slug) is None:
                 answer = await self.context.transport.send(new_slug_request(self.context, principal))
                 made = dig(answer.body, "id")
@@ -211,11 +211,11 @@ class Dialogue:
                 self.variables.capture(slug, "slug", principal, made)
 
     def _stays_full(self, step: Step) -> bool:
-        """A filled context is still full after a failed summary, so the target tries again in each turn; let it fail until a step compresses."""
+        """After a failed summary the context is still full, so the target tries again in every turn. The summary keeps failing until a step compresses."""
         return step.params["model"] == "summary fails" and self.context.controls.filling is not None
 
-    async def _filled(self, step: Step, number: str, label: str) -> Step:
-        """Fill the context where that is what makes the target compress; returns the step as it continues from there."""
+    async def _with_full_context(self, step: Step, number: str, label: str) -> Step:
+        """If this target compresses only when its context is full, fill it first. Returns the step to play afterwards."""
         filling = self.context.controls.filling
         if filling is None:
             return step

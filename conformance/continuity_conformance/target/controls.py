@@ -1,7 +1,7 @@
 """The controls of one server: what the kit can make happen to it, and who provides each control.
 
-In this order: the profile or the plugin (`Profile.controls`), the process that the kit started (restart, kill), filling the context
-(`Profile.filling`), and the optional control API of the spec. A scenario whose control nobody provides is *not tested*.
+The first of these that provides a control is used: the profile or the plugin (`Profile.controls`), the process that the kit started (restart, kill),
+filling the context (`Profile.filling`), the optional control API of the spec. Without any of them the scenario is *not tested*.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ _NEEDS: Final[Mapping[str, frozenset[str]]] = {
     "compress": frozenset({"compress", "control:compress"}),
     "fault": frozenset({"break_store"}),
 }
-"""The words for a control in the needs of a scenario, where they are not `control:NAME`."""
+"""What scenarios call these controls in their needs; every other control is called `control:NAME`."""
 _FAULTS: Final[Mapping[str, tuple[str, ...]]] = {
     "reads": ("read",),
     "writes": ("write",),
@@ -51,6 +51,7 @@ class Controls:
 
     @property
     def available(self) -> frozenset[str]:
+        """What the needs of a scenario may name on this server."""
         profile = self._server.profile
         process = {"restart", "kill"} if self._server.started else set()
         legacy = {"legacy"} if self._server.started and profile.legacy else set()

@@ -122,7 +122,7 @@ class _StoringAgent(Agent):
         return None
 
     def _part(self, turn: Turn, write: Write, body: dict[str, Any]) -> Write:  # noqa: ARG002 - nothing
-        return replace(write, history=replace(write.history, messages=(), replace=False), uncompress=None)
+        return replace(write, history=replace(write.history, messages=(), replace=False), compressed_on_request=None)
 
 
 @defect("store-false-stores-mapping", "A turn with `store: false` moves its slug.", "hermes-agent@7a3ccea42e")
@@ -135,7 +135,7 @@ class StoreFalseStoresMapping(_StoringAgent):
 @defect("store-false-stores-messages", "A turn with `store: false` is in the history of its session.")
 class StoreFalseStoresMessages(_StoringAgent):
     def _part(self, turn: Turn, write: Write, body: dict[str, Any]) -> Write:  # noqa: ARG002 - the messages
-        return replace(write, uncompress=None)
+        return replace(write, compressed_on_request=None)
 
 
 @defect("store-false-stores-response", "A response with `store: false` can be read and continued.")

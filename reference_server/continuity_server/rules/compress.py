@@ -1,4 +1,7 @@
-"""COMPRESS: chains of sessions, where they end, and what a compression keeps. Pure: lookups are passed in as functions."""
+"""COMPRESS: chains of sessions, where they end, and what a compression keeps. Pure: lookups are passed in as functions.
+
+To compress is to replace old turns by a summary. To rotate is to continue under a new id afterwards.
+"""
 
 import hashlib
 import json
@@ -85,7 +88,7 @@ class CompressRules:
         return sum(len(json.dumps(message, ensure_ascii=False)) for message in messages) // CHARACTERS_A_TOKEN
 
     def turn_start(self, messages: Sequence[Message]) -> int:
-        """COMPRESS-09: the newest turn, from its user message on, is kept verbatim."""
+        """Return where the newest turn begins. COMPRESS-09: from there on, messages are kept verbatim."""
         users = [index for index, message in enumerate(messages) if message["role"] == "user"]
         return users[-1] if users else len(messages)
 
@@ -109,7 +112,10 @@ class CompressRules:
     def without_covered(
         self, body: Sequence[Message], stored: Sequence[Message], covered: Covered | None
     ) -> Messages | None:
-        """COMPRESS-16: the compressed history and the rest of the body, if the body begins with what was compressed; else None."""
+        """COMPRESS-16: a client sent the whole conversation again: replace the part that was compressed already by its summary.
+
+        Returns None if the body does not begin with that part.
+        """
         users = [index for index, message in enumerate(body) if message["role"] == "user"]
         summary = next((message for message in stored if message.get("name") == SUMMARY_NAME), None)
         if covered is None or summary is None or len(users) <= covered.count:

@@ -14,7 +14,7 @@ class SlugRules:
     def checked_slug(self, value: object) -> str:
         """SLUG-14: any non-empty string of up to 256 characters, or an object with such an `id`; every character is data."""
         slug = value.get("id") if isinstance(value, dict) else value
-        if not isinstance(slug, str) or not slug or len(slug.strip()) > LONGEST_SLUG:
+        if not isinstance(slug, str) or not slug or len(slug) > LONGEST_SLUG:
             raise invalid(f"conversation is no text of 1 to {LONGEST_SLUG} characters.", "conversation")
         return slug
 

@@ -75,7 +75,7 @@ class Write:
     owner: str
     history: HistoryWrite
     ended: Ended | None = None
-    uncompress: str | None = None  # the session whose `compress` control this turn has used up
+    compressed_on_request: str | None = None  # the session whose mark from the `compress` control this turn removes
     response: tuple[str, dict[str, Any]] | None = None
     previous: str | None = None  # the response that this turn continued from, so it was used just now
     slug: SlugWrite | None = None

@@ -11,13 +11,15 @@ from continuity_server.store.records import Ended, HistoryWrite, Replay, SlugWri
 
 
 def apply(connection: sqlite3.Connection, histories: Histories, write: Write) -> None:
-    """Store one turn: its messages, the end of its parent, its response, its slug and its replay."""
+    """Store one turn: its messages, the mark that its parent has ended, its response, its slug and its replay."""
     owner, history = write.owner, write.history
     epoch = _write_history(connection, histories, owner, history)
     if write.ended is not None:
         _end(connection, owner, history, write.ended)
-    if write.uncompress is not None:
-        connection.execute("UPDATE sessions SET compress_next=0 WHERE owner=? AND id=?", (owner, write.uncompress))
+    if write.compressed_on_request is not None:
+        connection.execute(
+            "UPDATE sessions SET compress_next=0 WHERE owner=? AND id=?", (owner, write.compressed_on_request)
+        )
     if write.previous is not None:
         touch(connection, owner, write.previous)
     if write.slug is not None:
@@ -60,7 +62,7 @@ def _new_epoch(connection: sqlite3.Connection, owner: str, history: HistoryWrite
 
 
 def _end(connection: sqlite3.Connection, owner: str, history: HistoryWrite, ended: Ended) -> None:
-    # A conversation that is too large for the context in its first request has a parent that was never stored.
+    # If the very first request is too large for the context, the session that it replaces is not stored yet: create it.
     ensure_session(connection, owner, Session(ended.parent, history.root))
     query = "UPDATE sessions SET next=?, end_reason=? WHERE owner=? AND id=?"
     connection.execute(query, (history.session, ended.reason, owner, ended.parent))

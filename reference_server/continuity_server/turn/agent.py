@@ -74,8 +74,12 @@ class Agent:
                 await asyncio.sleep(_RETRY_SECONDS)
 
     def _confirmed(self, request: TurnRequest, expected: Destination) -> Destination | None:
-        """COMPRESS-11: look again, because the session may have rotated while the turn waited. None: it is in another chain, with another lock."""
+        """COMPRESS-11: look again, because the session may have rotated while the turn waited.
+
+        Returns None if the session now belongs to another chain: this lock is then the wrong one, and the caller tries again.
+        """
         destination = self._resolver.destination(request)
+        # A session that does not exist yet has no chain that could change.
         moved = expected.session is not None and destination.chain != expected.chain
         return None if moved else destination
 

@@ -44,7 +44,7 @@ class Committer:
             destination.owner,
             history,
             ended=self.ended(history.parent, kind=history.kind) if history.parent is not None else None,
-            uncompress=destination.tip if asked else None,
+            compressed_on_request=destination.tip if asked else None,
             previous=turn.request.previous,
             max_responses=self._max_responses,
         )

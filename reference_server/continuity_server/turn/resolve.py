@@ -10,7 +10,7 @@ from continuity_server.turn.types import Destination, TurnRequest
 
 
 class Resolver:
-    """Finds the session of a turn. ISOLATE-06: a session is named by principal and id, so what others have is unknown."""
+    """Finds the session of a turn. ISOLATE-06: sessions are looked up by principal and id, so nobody finds the session of another principal."""
 
     def __init__(self, store: Store, rules: Rules) -> None:
         self._store = store
@@ -45,7 +45,7 @@ class Resolver:
     def _fresh(self, principal: str) -> Destination:
         """Nothing selects a session: start a new one under a minted id."""
         session = self._rules.minted("sess_")
-        return Destination(principal, session, session)
+        return Destination(principal, tip=session, root=session)
 
     def _named(self, owner: str, session: str, *, derived: bool = False) -> Destination:
         try:
@@ -54,11 +54,14 @@ class Resolver:
                 return self._started(owner, session, derived=derived)
             return self._continued(start, self._tip(owner, start), derived=derived)
         except StoreUnreadableError:
-            return Destination(owner, session, session, sent=session, derived=derived, chain=session, lost=True)
+            # Go on with the id as it was sent: the turn is answered without history, or refused later.
+            return Destination(
+                owner, tip=session, root=session, sent=session, derived=derived, chain=session, lost=True
+            )
 
     def _started(self, owner: str, session: str, *, derived: bool) -> Destination:
         """HISTORY-04: an unknown id starts an empty session under that id."""
-        return Destination(owner, session, session, sent=session, derived=derived, chain=session)
+        return Destination(owner, tip=session, root=session, sent=session, derived=derived, chain=session)
 
     def _continued(self, start: Session, tip: Session, *, derived: bool) -> Destination:
         """COMPRESS-02, -03, -13: a turn reads and writes the tip, whether a client named the session or it was derived."""
@@ -76,7 +79,7 @@ class Resolver:
         session = self._slug_session(stored)
         tip = self._slug_tip(owner, session)
         if tip is None:
-            return Destination(owner, session, session, slug=slug, chain=session)
+            return Destination(owner, tip=session, root=session, slug=slug, chain=session)
         self._check_header(request, tip)
         return Destination(
             owner, tip.id, tip.root, session=tip, slug=slug, chain=tip.root, response_gone=stored.response_gone
@@ -97,7 +100,7 @@ class Resolver:
         """SLUG-01: a new slug gets a fresh session, or that of the header if it has no slug yet."""
         if request.header is None:
             session = self._rules.minted("sess_")
-            return Destination(request.principal, session, session, slug=slug, chain=session)
+            return Destination(request.principal, tip=session, root=session, slug=slug, chain=session)
         named = self._named(request.principal, request.header)
         self._rules.check_unbound(self._store.slug_of(named.owner, named.root))
         return Destination(
@@ -107,14 +110,14 @@ class Resolver:
     def _previous(self, request: TurnRequest, previous: str) -> Destination:
         """SLUG-07, -13: the newest response continues its session, an older one branches there."""
         owner = request.principal
-        response, session = self._anchor(owner, previous)
+        response, session = self._response_and_session(owner, previous)
         self._check_header(request, self.tip(owner, session.id) or session)
         newest = self._store.last_message(owner, session.id, session.epoch)
         if self._rules.is_newest(session, epoch=response.epoch, upto=response.upto, newest=newest):
             return Destination(owner, session.id, session.root, session=session, chain=session.root)
         return self._branch(owner, session, response)
 
-    def _anchor(self, owner: str, previous: str) -> tuple[StoredResponse, Session]:
+    def _response_and_session(self, owner: str, previous: str) -> tuple[StoredResponse, Session]:
         """SLUG-07: a response that cannot be found is 404, never a silent new session."""
         response = self._store.response(owner, previous)
         session = self._store.session(owner, response.session) if response and response.session else None
@@ -126,7 +129,7 @@ class Resolver:
     def _branch(self, owner: str, session: Session, response: StoredResponse) -> Destination:
         """SLUG-13: a branch has an id of its own, so the newer turns stay as they were."""
         branch = self._rules.minted("sess_")
-        return Destination(owner, branch, branch, branch_from=(session, response), chain=session.root)
+        return Destination(owner, tip=branch, root=branch, branch_from=(session, response), chain=session.root)
 
     def _check_header(self, request: TurnRequest, tip: Session) -> None:
         """ECHO-11: the header is honoured beside a slug or a response id too."""

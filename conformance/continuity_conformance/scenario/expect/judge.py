@@ -1,4 +1,4 @@
-"""The judge: whether the answers to a step are what the step expects. It reads the record and changes nothing in it.
+"""The judge: whether the answers to a step are what the step expects. It reads the record, and changes nothing in the dialogue.
 
 The words of the vocabulary stand in `client` (status line, headers, body), `stream`, `leaks` and `model`, one function a word. What cannot be
 observed is noted as not tested; that never hides a visible failure of a later expectation.
@@ -16,8 +16,10 @@ from continuity_conformance.scenario.variables import Variables
 from continuity_spec import Step
 
 _ASKED_OF_A_REFUSAL: Final = frozenset({"headers", "like", "body", "hides", "envelope", "one_id", "ended"})
+"""Expectations that are still checked where the request was refused."""
 _BUSY: Final = 409
 _REACHES_THE_MODEL: Final = frozenset({_BUSY, 429})
+"""Statuses of refused turns that the model may have seen: a busy session is seen late, and 429 may come from the model itself."""
 
 Expectation = Callable[[Record, Exchange, Any], Awaitable[None]]
 EXPECTATIONS: Final[Mapping[str, Expectation]] = {
@@ -55,11 +57,11 @@ class _Judging:
     untested: list[str] = field(default_factory=list)
 
     async def run(self) -> None:
-        accepted = self._without_busy()
-        for exchange in accepted:
+        judged = self._without_busy()
+        for exchange in judged:
             await self._expect(exchange, self.step.expect)
         if "serial" in self.step.expect:
-            await self._named("serial", self._serial(accepted))
+            await self._named("serial", self._serial(judged))
 
     def _without_busy(self) -> list[Exchange]:
         """Of turns sent at once, some may be 409 if the target rejects turns of a busy session; at least one must be accepted."""
@@ -80,7 +82,7 @@ class _Judging:
             await self._named("status", self._never_reached_the_model(exchange))
         for word, value in expect.items():
             if word not in {"status", "serial"} and not (
-                refused and word not in _ASKED_OF_A_REFUSAL | _structural(word)
+                refused and word not in _ASKED_OF_A_REFUSAL and not _is_group(word)
             ):
                 await self._named(word, self._one(word, exchange, value))
 
@@ -129,7 +131,7 @@ class _Judging:
         return failure.at(expectation=word, step=self.step.text, number=self.number)
 
     async def _status(self, exchange: Exchange, expect: Mapping[str, object]) -> None:
-        groups = [group for word, group in expect.items() if _structural(word)]
+        groups = [group for word, group in expect.items() if _is_group(word)]
         if "status" not in expect and groups and any(_says_status(group) for group in groups):
             return  # each branch states its own status
         answer, wanted = exchange.answer, expect.get("status", "2xx")
@@ -155,7 +157,7 @@ class _Judging:
         return {exchange.label for exchange in self.record.exchanges if exchange.answer.accepted}
 
     async def _serial(self, accepted: Sequence[Exchange]) -> None:
-        """The accepted copies have an order in which each saw exactly those before it."""
+        """The turns sent at once ran one after the other: sorted by what they saw, each saw all earlier ones and no others."""
         ours = {exchange.label for exchange in accepted}
         views = []
         for exchange in accepted:
@@ -170,13 +172,13 @@ class _Judging:
                 )
 
 
-def _structural(word: str) -> frozenset[str]:
-    return frozenset({word}) if word == "either" or word.startswith("by ") else frozenset()
+def _is_group(word: str) -> bool:
+    """`either` and `by OPTION` contain other expectations."""
+    return word == "either" or word.startswith("by ")
 
 
 def _says_status(groups: object) -> bool:
     listed = groups.values() if isinstance(groups, Mapping) else groups
-    assert isinstance(listed, Sequence) or not isinstance(listed, Mapping)
     return any("status" in group for group in listed)  # type: ignore[attr-defined]
 
 
