@@ -24,6 +24,7 @@ from continuity_conformance.http.messages import Answer, Request, dig
 from continuity_conformance.results.redaction import redactor_of
 from continuity_conformance.run.scheduler import Scheduler
 from continuity_conformance.scenario.context import Context
+from continuity_conformance.target.resolve import resolve
 from continuity_plugins.reference import reference_profile
 
 _EXAMPLES: Final = 20
@@ -72,7 +73,7 @@ def memory_of(pid: int) -> float:
 async def soaked(requests: int, seed: int) -> tuple[Soak, int, int]:
     """Play campaigns, each with a new seed, until so many requests were sent; then ask as somebody else."""
     profile = reference_profile()
-    scheduler = Scheduler(profile, "", "reference", redactor_of(profile))
+    scheduler = Scheduler(resolve(None, profile), redactor_of(profile))
     await scheduler.open()
     soak = Soak()
     try:

@@ -162,7 +162,7 @@ def test_a_terminal_without_lines_is_drawn_to_in_ascii():
 
 
 def test_a_python_check_is_shown_with_what_it_does():
-    assert "by header_spelling: the field name in any case" in continuity("spec", "show", "ECHO-04").stdout
+    assert "by header_spelling: the header name in any case" in continuity("spec", "show", "ECHO-04").stdout
 
 
 def test_the_bundled_requirements_have_no_lint():

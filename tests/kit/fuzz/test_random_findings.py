@@ -29,20 +29,20 @@ def result_of(defect, entry, seed=1):
 
 async def requests_of(seed):
     profile = reference_profile()
-    runner = Scheduler(profile, "", "reference", redactor_of(profile))
-    await runner.open()
+    scheduler = Scheduler(resolve(None, profile), redactor_of(profile))
+    await scheduler.open()
     sent = []
 
     def recorded(client):
         client.on_answer = lambda request, _: sent.append(
             (request.method, request.url.removeprefix(client.url), request.data)
         )
-        run_campaign(client, RunNames.of(runner.context, seed), Budget(examples=2, seed=seed))
+        run_campaign(client, RunNames.of(scheduler.context, seed), Budget(examples=2, seed=seed))
 
     try:
-        await run_in_thread(runner.context, recorded)
+        await run_in_thread(scheduler.context, recorded)
     finally:
-        await runner.close()
+        await scheduler.close()
     # Ids that the server minted are new each time.
     return [(method, re.sub(r"(sess|resp)_[0-9a-f]{32}", "minted", url), data) for method, url, data in sent]
 

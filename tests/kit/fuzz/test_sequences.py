@@ -14,6 +14,7 @@ from continuity_conformance.results.redaction import redactor_of
 from continuity_conformance.run.scheduler import Scheduler
 from continuity_conformance.scenario.context import Context
 from continuity_conformance.target.profile import DEFAULT_OPTIONS
+from continuity_conformance.target.resolve import resolve
 from continuity_plugins.reference import reference_profile
 from continuity_spec.lint import lint_files
 from continuity_spec.openapi.document import load_openapi
@@ -69,19 +70,19 @@ def test_every_link_of_the_openapi_document_is_a_rule():
 
 
 @asynccontextmanager
-async def stage_of(defect: str) -> AsyncIterator[Context]:
+async def context_of(defect: str) -> AsyncIterator[Context]:
     profile = reference_profile((f"--defect={defect}",))
-    runner = Scheduler(profile, "", "reference", redactor_of(profile))
+    scheduler = Scheduler(resolve(None, profile), redactor_of(profile))
     try:
-        await runner.open()
-        yield runner.context
+        await scheduler.open()
+        yield scheduler.context
     finally:
-        await runner.close()
+        await scheduler.close()
 
 
 def test_what_is_found_is_made_short():
     async def searched() -> SearchResult:
-        async with stage_of("evicted-slug-misses-rotation") as context:
+        async with context_of("evicted-slug-misses-rotation") as context:
             return await search(context, scope_of(context, losses=True), examples=48, seed=1, shrinks=150)
 
     found = asyncio.run(searched()).counterexample
