@@ -4,7 +4,7 @@ The words on survivors are written by hand in `words.yaml`.
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -27,17 +27,18 @@ argument left out, a constant changed, a statement removed, nothing given back, 
 and the suite is played on it over HTTP, under four sets of options that have every value of every option between them, until a requirement fails. A mutant
 is killed when the suite no longer calls it conformant: a requirement fails, the server *does not start* or *hangs*, or what passes on the server itself is *left
 untested*, so that the verdict is incomplete (these three are among the killed). An *equivalent* mutant keeps the contract as well as the server does:
-nothing can kill it, and it does not count.
+nothing can kill it, and it does not count. An *open* mutant was not played to the end since its line changed: it does not count either, and `make mutants
+MUTANTS=--new` plays it.
 
 """
-_ROW: Final = "| {} | {} | {} | {} | {} | {} | {} | {} | {:.1f} % |"
+_ROW: Final = "| {} | {} | {} | {} | {} | {} | {} | {} | {} | {:.1f} % |"
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """Why some mutants survive: they are equivalent, or the suite has a gap."""
+    """Why some mutants are not killed: they are equivalent, the suite has a gap, or they are open (not played to the end yet)."""
 
-    equivalent: bool
+    kind: str
     because: str
     mutants: tuple[str, ...]
 
@@ -48,6 +49,7 @@ class Count:
 
     all: int
     equivalent: int
+    open: int
     killed: int
     stillborn: int
     hanging: int
@@ -55,16 +57,17 @@ class Count:
 
     @property
     def share(self) -> float:
-        """Of those that are not equivalent, how many are killed."""
-        different = self.all - self.equivalent
+        """Of those that were played and are not equivalent, how many are killed."""
+        different = self.all - self.equivalent - self.open
         return self.killed / different if different else 1.0
 
     def row(self, name: str) -> str:
-        survived = self.all - self.equivalent - self.killed
+        survived = self.all - self.equivalent - self.open - self.killed
         return _ROW.format(
             name,
             self.all,
             self.equivalent,
+            self.open,
             self.killed,
             self.stillborn,
             self.hanging,
@@ -76,11 +79,16 @@ class Count:
 
 def words() -> list[Word]:
     said = yaml.safe_load(WORDS.read_text(encoding="utf-8"))
-    return [Word(one["is"] == "equivalent", one["because"].strip(), tuple(one["mutants"])) for one in said]
+    return [Word(one["is"], one["because"].strip(), tuple(one["mutants"])) for one in said]
 
 
 def equivalents() -> frozenset[str]:
-    return frozenset(mutant for word in words() if word.equivalent for mutant in word.mutants)
+    return named("equivalent")
+
+
+def named(kind: str) -> frozenset[str]:
+    """The mutants that have a word of this kind."""
+    return frozenset(mutant for word in words() if word.kind == kind for mutant in word.mutants)
 
 
 def read_fates() -> dict[str, Fate]:
@@ -96,23 +104,29 @@ def as_json(fates: Mapping[str, Fate]) -> str:
 
 
 def count(counted: Iterable[Mutant]) -> Count:
-    fates, alike = read_fates(), equivalents()
+    fates, alike, not_played = read_fates(), equivalents(), named("open")
     ids = [mutant.id for mutant in counted]
-    killers = [fates[one].killer for one in ids if one not in alike and fates[one].killed]
-    same = sum(one in alike for one in ids)
-    return Count(len(ids), same, len(killers), *map(killers.count, (STILLBORN, HANGS, UNTESTED)))
+    killers = [fates[one].killer for one in ids if one in fates and one not in alike and fates[one].killed]
+    same, unplayed = sum(one in alike for one in ids), sum(one in not_played for one in ids)
+    return Count(len(ids), same, unplayed, len(killers), *map(killers.count, (STILLBORN, HANGS, UNTESTED)))
 
 
 def page() -> str:
     """The page for readers, from the fates and the words."""
     return _HEAD + "\n".join(
-        [*_table(), "", *_survivors("The gaps", _is_gap), *_survivors("Equivalent", _is_equivalent)]
+        [
+            *_table(),
+            "",
+            *_survivors("The gaps", "gap"),
+            *_survivors("Open", "open"),
+            *_survivors("Equivalent", "equivalent"),
+        ]
     )
 
 
 def _table() -> Iterator[str]:
-    yield "| module | mutants | equivalent | killed | does not start | hangs | left untested | survived | share killed |"
-    yield "|---|---|---|---|---|---|---|---|---|"
+    yield "| module | mutants | equivalent | open | killed | does not start | hangs | left untested | survived | share killed |"
+    yield "|---|---|---|---|---|---|---|---|---|---|"
     for kind, modules in (("the rules", RULES), ("the store", STORE)):
         for module in modules:
             yield count(mutants([module])).row(f"`{path_of(module)}`")
@@ -120,18 +134,10 @@ def _table() -> Iterator[str]:
     yield count(mutants()).row("**all**")
 
 
-def _is_gap(word: Word) -> bool:
-    return not word.equivalent
-
-
-def _is_equivalent(word: Word) -> bool:
-    return word.equivalent
-
-
-def _survivors(title: str, wanted: Callable[[Word], bool]) -> Iterator[str]:
+def _survivors(title: str, kind: str) -> Iterator[str]:
     known = {mutant.id: mutant for mutant in mutants()}
     yield f"## {title}\n"
-    for word in filter(wanted, words()):
+    for word in (word for word in words() if word.kind == kind):
         yield f"{word.because}\n"
         yield from (_line(known[one]) for one in word.mutants)
         yield ""
