@@ -65,7 +65,7 @@ class ResponsesLostOnRestart(Resolver):
         return super().destination(request)
 
     def _previous(self, request: TurnRequest, previous: str) -> Destination:
-        self._anchor(request.principal, previous)
+        self._response_and_session(request.principal, previous)
         return super()._previous(request, previous) if previous in self._own else self._fresh(request.principal)
 
 

@@ -236,7 +236,7 @@ class BranchCutsNewerTurns(Resolver):
 )
 class PreviousResponseStartsFresh(Resolver):
     def _previous(self, request: TurnRequest, previous: str) -> Destination:
-        self._anchor(request.principal, previous)
+        self._response_and_session(request.principal, previous)
         return self._fresh(request.principal)
 
 
