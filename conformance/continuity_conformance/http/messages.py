@@ -113,12 +113,13 @@ class Answer:
 
 def decoded(head: Answer, raw: bytes, error: str = "") -> Answer:
     """The answer with its body: the events of a stream, or JSON, or text. `error` says what cut it short."""
-    text = raw.decode("utf-8", "replace")[:_KEPT_AT_MOST]
+    text = raw.decode("utf-8", "replace")
+    kept = text[:_KEPT_AT_MOST]
     if head.content_type != "text/event-stream":
-        return replace(head, text=text, body=parse_json(raw.decode("utf-8", "replace")), error=error)
+        return replace(head, text=kept, body=parse_json(text), error=error)
     events = EventStreamDecoder().feed(raw)
     names = tuple(event.name for event in events)
-    return replace(head, text=text, events=event_data(events), event_names=names, streamed=True, error=error)
+    return replace(head, text=kept, events=event_data(events), event_names=names, streamed=True, error=error)
 
 
 def event_data(events: Iterable[Event]) -> tuple[object, ...]:
