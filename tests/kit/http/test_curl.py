@@ -5,12 +5,12 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from threading import Thread
 from typing import Any, NamedTuple
 
 import pytest
+from thread_servers import http_server
 
 from continuity_conformance.http.curl import curl
 
@@ -43,13 +43,8 @@ def server() -> Iterator[tuple[str, list[Arrived]]]:
         def log_message(self, *_: object) -> None:
             """Say nothing."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    Thread(target=server.serve_forever, args=(0.01,)).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}", arrived
-    finally:
-        server.shutdown()
-        server.server_close()
+    with http_server(Handler) as url:
+        yield url, arrived
 
 
 def exchange(url: str, principal: str = "alice", **request: object) -> dict[str, Any]:

@@ -4,13 +4,13 @@ import asyncio
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from threading import Thread
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from thread_servers import http_server
 
 from continuity_conformance.checks.openai_client import real_client
 from continuity_conformance.core.errors import NotStartedError, UnreachableError
@@ -49,13 +49,8 @@ def listening(location: str = "") -> Iterator[tuple[str, list[dict[str, str]]]]:
         def log_message(self, *_: object) -> None:
             """Say nothing."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    Thread(target=server.serve_forever, args=(0.01,)).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}", arrived
-    finally:
-        server.shutdown()
-        server.server_close()
+    with http_server(Handler) as url:
+        yield url, arrived
 
 
 @pytest.fixture
