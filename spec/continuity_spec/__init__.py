@@ -5,10 +5,11 @@ It imports neither the conformance kit, which plays the scenarios, nor the serve
     load_spec()                        all requirements and releases, checked
     errors, model                      the types of a loaded spec, and what can be wrong with its files
     expectations, variables, needs     what a scenario says, read without playing it
+    foundations                        the more basic requirements that a scenario rests on
     derivation                         the id that a server derives from the messages of a request
     flow_yaml                          data as one line of YAML
-    openapi                            openapi.yaml, and whether an answer is what it documents
-    load                               files to types: YAML, JSON Schema, requirements
+    openapi                            openapi.yaml and control.yaml, their other forms, and whether an answer is what they document
+    load                               files to types: YAML, JSON Schema, requirements, classes
     lint                               requirements that are valid, but check less than they seem to
     render                             requirements as text for a terminal
 """
@@ -25,10 +26,22 @@ from continuity_spec.errors import (
 )
 from continuity_spec.load.loader import load_checked, load_requirements, load_spec
 from continuity_spec.load.yaml_document import Document, read_yaml
-from continuity_spec.model import Always, Level, Place, Release, Requirement, Scenario, Spec, Step
+from continuity_spec.model import (
+    Always,
+    ConformanceClass,
+    Level,
+    Place,
+    Release,
+    Requirement,
+    Scenario,
+    Selection,
+    Spec,
+    Step,
+)
 
 __all__ = [
     "Always",
+    "ConformanceClass",
     "Document",
     "InconsistentSpecError",
     "Level",
@@ -39,6 +52,7 @@ __all__ = [
     "Requirement",
     "Scenario",
     "SchemaViolationError",
+    "Selection",
     "Spec",
     "SpecError",
     "Step",

@@ -3,6 +3,9 @@ r"""Derive the session id of a chat request that names no session (DERIVE-04 to 
     content-v1   `api-`  + 16 hex digits of SHA-256 over UTF-8(system prompt + "\n" + first user message)
     content-v2   `api2-` + 32 hex digits of SHA-256 over UTF-8([system prompt, first user message] as RFC 8785 JSON)
 
+The system prompt of content-v1 is that of Hermes: all `system` messages of the request, and no `developer` message. That of
+content-v2 is what comes before the first user message, `developer` messages included.
+
 Pure functions of the messages of a chat request. They know neither HTTP nor principals nor stored sessions, and do not
 validate: messages that a server must refuse with 400 are not detected here.
 """
@@ -12,12 +15,12 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 Message = Mapping[str, object]
 
 _SYSTEM_ROLES = frozenset({"system", "developer"})
-_TEXT_PARTS = frozenset({"text", "input_text"})
+_TEXT_PARTS = frozenset({"text", "input_text", "output_text"})
 
 
 class UnknownDerivationError(ValueError):
@@ -36,21 +39,45 @@ class NoUserMessageError(ValueError):
 
 def derive(version: str, messages: Sequence[Message]) -> str:
     """Derive the id of the session that these messages start, by `content-v1` or `content-v2`."""
-    if version not in _DERIVATIONS:
-        raise UnknownDerivationError(version)
-    return _DERIVATIONS[version](*opening(messages))
+    system, first_user = opening(version, messages)
+    return _DERIVATIONS[version][1](system, first_user)
 
 
-def opening(messages: Sequence[Message]) -> tuple[str, str]:
+def opening(version: str, messages: Sequence[Message]) -> tuple[str, str]:
     """Find the system prompt and the first user message. A derived id depends on nothing else.
 
     Without a user message the second text is empty, and all system messages count.
     """
-    before = list(itertools.takewhile(lambda message: message.get("role") != "user", messages))
-    first_user = messages[len(before)].get("content") if len(before) < len(messages) else ""
-    # DERIVE-08: several system messages are joined in order, and `developer` messages are among them.
-    prompts = [_text(message.get("content")) for message in before if message.get("role") in _SYSTEM_ROLES]
-    return "\n".join(prompts), _text(first_user)
+    if version not in _DERIVATIONS:
+        raise UnknownDerivationError(version)
+    return _DERIVATIONS[version][0](messages), _text(_first_user(messages).get("content"))
+
+
+def defines(version: str, messages: Sequence[Message]) -> bool:
+    """True if the derivation defines the id of these messages.
+
+    content-v1 does not if the first user message has a part that is no text, such as an image.
+    """
+    parts = _parts(_first_user(messages).get("content"))
+    return version != "content-v1" or all(_is_text(part) for part in parts)
+
+
+def _first_user(messages: Sequence[Message]) -> Message:
+    return next((message for message in messages if message.get("role") == "user"), {})
+
+
+def _prompt_v1(messages: Sequence[Message]) -> str:
+    return _joined(message for message in messages if message.get("role") == "system")
+
+
+def _prompt_v2(messages: Sequence[Message]) -> str:
+    # DERIVE-08: a `developer` message counts, and what comes after the first user message does not.
+    before = itertools.takewhile(lambda message: message.get("role") != "user", messages)
+    return _joined(message for message in before if message.get("role") in _SYSTEM_ROLES)
+
+
+def _joined(prompts: Iterable[Message]) -> str:
+    return "\n".join(_text(message.get("content")) for message in prompts)
 
 
 def salted(messages: Sequence[Message], salt: str) -> list[Message]:
@@ -69,10 +96,10 @@ def salted(messages: Sequence[Message], salt: str) -> list[Message]:
 
 
 def _text(content: object) -> str:
-    # DERIVE-07: a string equals one text part; several text parts are joined by "\n"; other parts do not count.
+    # DERIVE-07: a string equals one text part; several text parts are joined by "\n"; empty and other parts do not count.
     if isinstance(content, str):
         return content
-    return "\n".join(str(part["text"]) for part in _parts(content) if _is_text(part))
+    return "\n".join(str(part["text"]) for part in _parts(content) if _is_text(part) and part["text"])
 
 
 def _parts(content: object) -> list[Mapping[str, object]]:
@@ -115,4 +142,8 @@ def _sha256(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-_DERIVATIONS: Mapping[str, Callable[[str, str], str]] = {"content-v1": _content_v1, "content-v2": _content_v2}
+_Prompt = Callable[[Sequence[Message]], str]
+_DERIVATIONS: Mapping[str, tuple[_Prompt, Callable[[str, str], str]]] = {
+    "content-v1": (_prompt_v1, _content_v1),
+    "content-v2": (_prompt_v2, _content_v2),
+}

@@ -22,7 +22,7 @@ from continuity_spec.variables import uses
 
 _VIEWS = ("sees", "recalls")
 _MODIFIERS = {"sees": ("maybe", "each"), "recalls": ("each", "verbatim", "summarised")}
-_DISCOURAGED = re.compile(r"\b(should|test(s|ed)? that)\b", re.IGNORECASE)
+_DISCOURAGED = re.compile(r"\b([Ss]hould|[Tt]est(s|ed)? that)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ def unsaid_label(requirement: Requirement) -> Iterator[_Complaint]:
         prompts = {
             str(other.params[role])
             for other in scenario.walk()
-            for role in ("system", "developer")
+            for role in ("system", "developer", "instructions")
             if role in other.params
         }
         wrong = [label for label in _labels(step, *_VIEWS, "forgets", "ran") if label not in said]
@@ -135,7 +135,7 @@ def view_without_end(requirement: Requirement) -> Iterator[_Complaint]:
         for group in groups(step.expect):
             for word in _VIEWS:
                 view = group.get(word)
-                if isinstance(view, list) and view[-1] != message:
+                if isinstance(view, list) and view[-1].removeprefix("verbatim ") != message:
                     what = f'"{word}" ends with "{view[-1]}", but this step says "{message or "nothing"}"'
                     yield step.place, what, "End with the message of this step: the model sees it last."
 
@@ -221,6 +221,13 @@ def discouraged_words(requirement: Requirement) -> Iterator[_Complaint]:
             yield requirement.place, f'the text says "{match[0]}"', "State what is true of a conformant server."
 
 
+def missing_keyword(requirement: Requirement) -> Iterator[_Complaint]:
+    """Find a text without the keyword of its level in capitals: a reader of the prose could not tell how binding it is."""
+    keyword = requirement.level.value
+    if re.search(rf"\b{keyword}\b", requirement.text) is None:
+        yield requirement.place, f'the text does not say "{keyword}"', f'Write what the server "{keyword}" do.'
+
+
 def repeated_scenario_name(requirement: Requirement) -> Iterator[_Complaint]:
     """Find scenarios of one requirement with the same name."""
     names = Counter(scenario.name.casefold() for scenario in requirement.scenarios)
@@ -257,6 +264,7 @@ RULES: dict[str, Callable[[Requirement], Iterable[_Complaint]]] = {
         returns_without_call,
         needless_need,
         discouraged_words,
+        missing_keyword,
         repeated_scenario_name,
         short_defect_name,
     )

@@ -20,8 +20,9 @@ REQUESTS = TURNS | {"get", "delete", "request"}
 """The verbs that send one HTTP request and get one answer."""
 
 _VARIABLE = re.compile(r"\$[a-z][a-z0-9-]*")
-_DISTURBING = frozenset({"restart", "kill", "break_store", "legacy", "evict-by-pressure"})
+_DISTURBING = frozenset({"restart", "kill", "break_store", "legacy", "previous", "evict-by-pressure"})
 _CONTROL_VERBS = frozenset({"restart", "kill", "break_store", "legacy"})
+_RELEASE_VERBS = frozenset({"start_previous", "upgrade"})
 
 
 class Level(enum.StrEnum):
@@ -81,14 +82,16 @@ class Step:
 
     @property
     def control(self) -> str | None:
-        """The control that this step needs, without the steps inside it. `compress` is a parameter of a turn."""
+        """The control that this step needs, without the steps inside it. `compress` and `kill` are parameters of a turn."""
         if self.verb in _CONTROL_VERBS:
             return self.verb
+        if self.verb in _RELEASE_VERBS:
+            return "previous"
         if self.verb == "evict":
             return "evict-by-pressure" if self.params.get("by") == "pressure" else "evict"
         if self.verb == "control":
             return f"control:{self.params['name']}"
-        return "compress" if self.params.get("compress") is True else None
+        return next((name for name in ("kill", "compress") if self.params.get(name) is True), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +110,8 @@ class Scenario:
     """The file that the examples come from."""
     copies: int
     """How many copies of the scenario are played at the same time."""
+    rests_on: tuple[str, ...] = ()
+    """More basic requirements: where one of them fails in the same way, the scenario is blocked by it."""
 
     def walk(self) -> Iterator[Step]:
         """Yield all steps, also those inside others, in the order of the file."""
@@ -157,7 +162,12 @@ class Scenario:
     @property
     def uses_model(self) -> bool:
         """True if the probe model must do more than record and answer."""
-        return any("model" in step.params or step.during for step in self.walk())
+        return any("model" in step.params or step.during or _leaves_unanswered(step) for step in self.walk())
+
+
+def _leaves_unanswered(step: Step) -> bool:
+    """True if the client hangs up on a plain request: the model must hold its answer until then."""
+    return step.params.get("hang_up") is True and step.params.get("stream") is not True
 
 
 def _is_chosen(slug: object, fields: AbstractSet[str]) -> bool:
@@ -221,6 +231,10 @@ class Requirement:
     place: Place
     pack: str = ""
     """The pack that it comes from; empty for a requirement of the bundled spec."""
+    class_name: str = ""
+    """The conformance class that it belongs to; empty for a draft."""
+    rests_on: tuple[str, ...] = ()
+    """More basic requirements that it or one of its scenarios rests on."""
 
     @property
     def how(self) -> str:
@@ -246,11 +260,37 @@ class Release:
 
 
 @dataclass(frozen=True, slots=True)
+class ConformanceClass:
+    """A claim that a server may make, and the requirements behind it."""
+
+    name: str
+    claim: str
+    requires: tuple[str, ...]
+    """The classes that must be conformant too before this one can be claimed."""
+    ids: tuple[str, ...]
+    """Its requirements, in the order in which it is easiest to build them."""
+    decides: bool = True
+    """False: it decides the verdict of a run only where the user names it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Scenarios across the classes that are run together. It is not part of the ladder of classes."""
+
+    name: str
+    claim: str
+    scenarios: Mapping[str, tuple[str, ...]]
+    """The names of the scenarios by requirement id; an empty tuple means all scenarios of the requirement."""
+
+
+@dataclass(frozen=True, slots=True)
 class Spec:
-    """All requirements, in the order of the files, and the releases by name."""
+    """All requirements, in the order of the files, the releases by name, and the conformance classes from the easiest on."""
 
     requirements: tuple[Requirement, ...]
     releases: Mapping[str, Release]
+    classes: tuple[ConformanceClass, ...] = ()
+    selections: tuple[Selection, ...] = ()
 
     def requirement(self, wanted: str) -> Requirement:
         """Find the requirement with this id."""

@@ -9,6 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from continuity_spec.model import REQUESTS, TURNS, Step
 
+CHAT_PATH = "/v1/chat/completions"
+CONVERSATIONS_PATH = "/v1/conversations"
+
 
 def inferred_needs(steps: Iterable[Step]) -> frozenset[str]:
     """Find everything that the target must offer for these steps to make sense."""
@@ -16,8 +19,14 @@ def inferred_needs(steps: Iterable[Step]) -> frozenset[str]:
 
 
 def _needs(step: Step) -> Iterator[str]:
+    if step.verb == "chat" or str(step.params.get("path", "")).startswith(CHAT_PATH):
+        yield "chat"
     if step.verb == "respond" or (step.verb in REQUESTS and "response" in step.params) or step.verb == "evict":
         yield "responses"
+    if step.verb in {"get", "delete"} and "response" in step.params:
+        yield "stored-responses"
+    if str(step.params.get("path", "")).startswith(CONVERSATIONS_PATH):
+        yield "conversations"
     if step.verb in {"get", "delete"} and "session" in step.params:
         yield "sessions"
     if step.params.get("as") == "bob":

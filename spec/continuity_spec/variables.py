@@ -68,7 +68,13 @@ def _positions(step: Step) -> Mapping[str, object]:
 def _in_mapping(data: Mapping[str, object], kinds: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     for key, value in data.items():
         kind = kinds.get(key.split(" ")[0])
-        values = value if isinstance(value, list) else [value]
-        for item in values:
+        for item in _values(value):
             if kind is not None and isinstance(item, str) and _VARIABLE.fullmatch(item):
                 yield item, kind
+
+
+def _values(value: object) -> list[object]:
+    """The value, the values of a list, or the two of `session: {tip: …, alias: …}`."""
+    if isinstance(value, Mapping):
+        return list(value.values())
+    return value if isinstance(value, list) else [value]

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from continuity_spec.errors import InconsistentSpecError, NotJsonError, UnreadableFileError, suggestion
+from continuity_spec.foundations import inferred_foundations
+from continuity_spec.load.classes import load_classes
 from continuity_spec.load.schema import validate
 from continuity_spec.load.steps import read_steps
 from continuity_spec.load.yaml_document import Document, read_text, read_yaml
@@ -50,8 +53,11 @@ def _load(folder: Path) -> Spec:
         )
     requirements = [entry for path in files for entry in _requirements(path, f"requirements/{path.name}")]
     _check_ids_are_unique(requirements)
+    classes, selections = load_classes(folder / "classes.yaml", requirements)
+    class_of = {identity: each.name for each in classes for identity in each.ids}
+    requirements = [replace(entry, class_name=class_of.get(entry.id, "")) for entry in requirements]
     releases = [_release(path, requirements) for path in sorted((folder / "releases").glob("*.yaml"))]
-    return Spec(tuple(requirements), {release.name: release for release in releases})
+    return Spec(tuple(requirements), {release.name: release for release in releases}, classes, selections)
 
 
 def _requirements(path: Path, file: str) -> tuple[Requirement, ...]:
@@ -92,6 +98,8 @@ class _EntryReader:
         self._path = path
 
     def requirement(self, data: _Data, index: int) -> Requirement:
+        scenarios = self._scenarios(data, index)
+        inferred = dict.fromkeys(identity for scenario in scenarios for identity in scenario.rests_on)
         return Requirement(
             id=data["id"],
             area=data["id"].split("-")[0],
@@ -101,17 +109,18 @@ class _EntryReader:
             origin=tuple(data.get("origin", ())),
             when=_when(data),
             needs=frozenset(data.get("needs", ())),
-            scenarios=self._scenarios(data, index),
+            scenarios=scenarios,
             always=_always(data["always"]) if "always" in data else None,
             check=data.get("check"),
             manual=data.get("manual"),
             refuted_by=tuple(data.get("refuted_by", ())),
+            rests_on=tuple(data.get("rests_on", inferred)),
             place=self._document.place((index,)),
         )
 
     def _scenarios(self, data: _Data, index: int) -> tuple[Scenario, ...]:
         if "steps" in data:
-            return (self._scenario(data, {}, (index,)),)
+            return (self._scenario(data, data, (index,)),)
         scenarios = enumerate(data.get("scenarios", ()))
         return tuple(self._scenario(own, data, (index, "scenarios", number)) for number, own in scenarios)
 
@@ -128,6 +137,7 @@ class _EntryReader:
             examples=tuple(self._vectors(vectors, path) if vectors else examples),
             vectors=vectors,
             copies=own.get("copies", 1),
+            rests_on=tuple(entry["rests_on"] if "rests_on" in entry else inferred_foundations(entry["id"], steps)),
         )
 
     def _vectors(self, name: str, path: tuple[str | int, ...]) -> list[_Data]:

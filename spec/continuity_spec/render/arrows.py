@@ -108,7 +108,8 @@ def _exchange(step: Step, number: str, *, reaches: bool) -> tuple[list[Element],
     model = step.params.get("model")
     call = _to_model(request, model_view_phrases(step.expect), fails=model in _FAILURES)
     reply = _from_model(answer, model_action_phrases(model))
-    return [request, call, *_meanwhile(step, number)], [reply, answer]
+    killed = [Divider(number, ("kill as soon as the answer is there",))] if step.params.get("kill") is True else []
+    return [request, call, *_meanwhile(step, number)], [reply, answer, *killed]
 
 
 def _meanwhile(step: Step, number: str) -> Iterator[Element]:

@@ -36,7 +36,8 @@ class RequirementPage:
         return "\n\n".join("\n".join(block) for block in map(list, blocks) if block)
 
     def _facts(self, requirement: Requirement) -> Iterator[str]:
-        yield self._wrapped(f"{requirement.id} ({requirement.level.value})  ", requirement.text, 2)
+        standing = ", ".join(filter(None, (requirement.level.value, requirement.class_name)))
+        yield self._wrapped(f"{requirement.id} ({standing})  ", requirement.text, 2)
         facts = {
             "why": requirement.why,
             "origin": ", ".join(requirement.origin),
@@ -156,6 +157,8 @@ def _outline(step: Step) -> str:
 def _notes(step: Step) -> Iterator[str]:
     if step.params.get("compress") is True:
         yield "compressed"
+    if step.params.get("kill") is True:
+        yield "killed at the answer"
     if "model" in step.params:
         yield "model " + str(step.params["model"]).strip("{}").replace("'", "").replace(":", "")
     if refuses(step.expect):

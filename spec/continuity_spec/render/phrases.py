@@ -17,7 +17,7 @@ from continuity_spec.model import TURNS, Step
 Phrases = tuple[str, ...]
 """The text of one arrow or divider: one phrase for each line, before it is wrapped."""
 
-_SHOWN_ELSEWHERE = frozenset({"say", "returns", "messages", "as", "compress", "model"})
+_SHOWN_ELSEWHERE = frozenset({"say", "returns", "messages", "as", "compress", "kill", "model"})
 MODEL_WORDS = ("sees", "recalls", "forgets", "summary", "system", "tools", "reads", "ran", "serial")
 """The expectations about what the model sees."""
 ANSWER_WORDS = (
@@ -34,10 +34,12 @@ ANSWER_WORDS = (
     "one_id",
     "ended",
     "envelope",
+    "discreet",
     "hides",
 )
 """The expectations about what the client receives."""
 _LONG = re.compile(r"""([^\s"{}\[\],]{32})[^\s"{}\[\],]{8,}""")
+_RELEASES = {"start_previous": "start the previous release", "upgrade": "start this release on the same data"}
 _MODEL_PHRASES = {"fails": "fails", "summary fails": "the summary fails", "calls client": "calls a tool of the client"}
 
 
@@ -73,7 +75,10 @@ def control_phrases(step: Step) -> Phrases:
         return (_joined([str(step.params["name"]), *_pairs(params if isinstance(params, Mapping) else {})]),)
     if step.verb == "legacy":
         servers = f"start {step.params['servers']} servers" if "servers" in step.params else "start"
-        return (f"{servers} on an old database", *_rows(step.params["rows"]))
+        what = "an earlier release adds rows" if "add" in step.params else f"{servers} on an old database"
+        return (what, *_rows(step.params["rows"]))
+    if step.verb in _RELEASES:
+        return (_RELEASES[step.verb],)
     if step.verb == "break_store":
         return (f"break_store {step.params['what']}",)
     return (_joined([f"{step.verb} {_joined(_pairs(step.params))}".strip()]),)
@@ -163,6 +168,8 @@ def _pairs(params: Mapping[str, object]) -> list[str]:
 
 
 def _value(value: object) -> str:
+    if isinstance(value, Mapping) and value.keys() == {"tip", "alias"}:
+        return f"{value['tip']} (echo=alias: {value['alias']})"
     return (
         _list(value) if isinstance(value, list) and all(isinstance(each, str) for each in value) else flow_yaml(value)
     )
