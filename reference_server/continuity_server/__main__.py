@@ -18,7 +18,7 @@ def main(arguments: list[str] | None = None) -> int:
         sys.stdout.write(json.dumps(list_defects(), indent=1) + "\n")
         return 0
     try:
-        asyncio.run(_serve(settings, parts_with(settings.defect)))
+        asyncio.run(_serve(settings, parts_with(settings.defects)))
     except UnknownDefectError as error:
         return _fail(error, 2)
     except StoreUnusableError as error:

@@ -4,7 +4,7 @@ A part is a class: `Rules`, `Store`, `Agent`, a handler … A defect is one or m
 """
 
 import tempfile
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar, cast
@@ -14,6 +14,7 @@ from aiohttp import web
 from continuity_server.http.app import App
 from continuity_server.http.chat import ChatHandler, ChatStream
 from continuity_server.http.control import ControlHandler
+from continuity_server.http.conversations import ConversationsHandler
 from continuity_server.http.middleware import Middleware
 from continuity_server.http.request import Access
 from continuity_server.http.response_events import ResponseEvents
@@ -59,14 +60,15 @@ class Parts:
         return cast("type[P]", self._replaced.get(part, part))
 
 
-def parts_with(name: str | None) -> Parts:
-    """Return the parts of a server with the defect of this name, or of one without a defect."""
-    if name is None:
-        return Parts()
-    defects = _defects()
-    if name not in defects:
-        raise UnknownDefectError(f"There is no defect {name!r}. --defects lists those that there are.")
-    return Parts(defects[name].parts)
+def parts_with(names: Sequence[str] = ()) -> Parts:
+    """Return the parts of a server with these defects. If two defects change one part, the class that is built inherits from both."""
+    replaced: dict[type, list[type]] = {}
+    for name in names:
+        if name not in _defects():
+            raise UnknownDefectError(f"There is no defect {name!r}. --defects lists those that there are.")
+        for part, subclass in _defects()[name].parts.items():
+            replaced.setdefault(part, []).append(subclass)
+    return Parts({part: type(part.__name__, tuple(dict.fromkeys(bases)), {}) for part, bases in replaced.items()})
 
 
 def list_defects() -> list[dict[str, object]]:
@@ -131,6 +133,7 @@ def assemble(  # noqa: PLR0913 - the root knows everything
         parts[Middleware](settings, rules, access),
         chat=parts[ChatHandler](rules, access, agent, parts[ChatStream]),
         responses=parts[ResponsesHandler](rules, access, agent, store, parts[ResponseEvents]),
+        conversations=parts[ConversationsHandler](rules, access, store, resolver, locks),
         sessions=parts[SessionsHandler](rules, access, store, resolver, locks),
         control=parts[ControlHandler](settings, rules, store, resolver, committer),
     )

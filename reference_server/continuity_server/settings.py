@@ -21,6 +21,7 @@ OPTION_VALUES: Final = {
     "turns": ("serialize", "reject"),
     "environment": ("shared", "per-session", "none"),
     "tells": ("header", "nothing"),
+    "announces": ("finish-chunk", "event"),
 }
 
 
@@ -35,6 +36,7 @@ class Options:
     turns: str = "serialize"
     environment: str = "shared"
     tells: str = "header"
+    announces: str = "finish-chunk"
 
     def as_json(self) -> dict[str, str]:
         return {option.name: getattr(self, option.name) for option in fields(self)}
@@ -59,14 +61,20 @@ class Settings:
     model: str | None = None
     model_key: str | None = field(default=None, repr=False)
     controls: str | None = field(default=None, repr=False)
-    defect: str | None = None
+    defects: tuple[str, ...] = ()
     options: Options = Options()
     cors: tuple[str, ...] = ()
+    other_headers: tuple[str, ...] = ()
     max_responses: int = 1000
     context: int = 32_000
     max_body: int = LARGEST_BODY
     public: bool = False
     list_defects: bool = False
+
+    @property
+    def headers(self) -> tuple[str, ...]:
+        """ECHO-14: the headers that name the session, in the order of their precedence. Answers have the first one."""
+        return (HEADER, *self.other_headers)
 
     @property
     def single_user(self) -> bool:
@@ -99,9 +107,10 @@ def parse(arguments: list[str] | None = None) -> Settings:
         model=values.model,
         model_key=os.environ.get("CONTINUITY_MODEL_KEY"),
         controls=values.controls,
-        defect=values.defect,
+        defects=tuple(values.defect),
         options=Options(**dict(values.option)),
         cors=tuple(values.cors),
+        other_headers=tuple(values.header),
         max_responses=values.max_responses,
         context=values.context,
         max_body=values.max_body,
@@ -121,7 +130,13 @@ def _parser() -> argparse.ArgumentParser:
     add("--key", type=_key, action="append", default=[], metavar="NAME=SECRET", help="an API key and its principal")
     add("--model", metavar="URL", help="OpenAI-compatible base URL that ends in /v1 (default: the built-in model)")
     add("--controls", metavar="TOKEN", help="turn the control API on, for whoever has this token")
-    add("--defect", metavar="NAME", help="break one rule; --defects lists them")
+    add(
+        "--defect",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="break one rule (repeatable); --defects lists them",
+    )
     add("--defects", action="store_true", help="list the defects as JSON and exit")
     add(
         "--option",
@@ -132,6 +147,13 @@ def _parser() -> argparse.ArgumentParser:
         help="set an option of the contract",
     )
     add("--cors", action="append", default=[], metavar="ORIGIN", help="a web origin that may call this server")
+    add(
+        "--header",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help=f"another header that names the session where {HEADER} is absent",
+    )
     add(
         "--max-responses",
         type=_positive,

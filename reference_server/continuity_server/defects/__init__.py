@@ -17,6 +17,7 @@ from continuity_server.defects import (
     history,
     isolate,
     migrate,
+    responses,
     slug,
     stream,
 )
@@ -38,6 +39,7 @@ __all__ = [
     "history",
     "isolate",
     "migrate",
+    "responses",
     "slug",
     "stream",
 ]

@@ -17,7 +17,7 @@ from continuity_server.turn.agent import Agent
 from continuity_server.turn.commit import Committer
 from continuity_server.turn.resolve import Resolver
 from continuity_server.turn.summarise import Compression
-from continuity_server.turn.types import Destination, Turn, TurnRequest
+from continuity_server.turn.types import Destination, Turn, TurnOutput, TurnRequest
 
 Chunk = Mapping[str, Any]
 
@@ -159,6 +159,19 @@ class StreamTellsTipInNamedEvent(Rules):
         if not _rotated(session):
             return super().chat_ending(finish, session, usage)
         return [("hermes.session", dict(session)), *super().chat_ending(finish, {}, usage)]
+
+
+@defect(
+    "compressing-turn-loses-its-question",
+    "In the turn that compresses, the model gets what was said before, and not what the client says now.",
+)
+class CompressingTurnLosesItsQuestion(Agent):
+    async def _ask_model(self, turn: Turn) -> TurnOutput:
+        session = turn.destination.session
+        if session is None or not session.compress_next:
+            return await super()._ask_model(turn)
+        lost: Messages = [{"role": "user", "content": "Go on."}]
+        return await super()._ask_model(replace(turn, input=replace(turn.input, new=lost)))
 
 
 @defect("rotating-turn-lost", "The turn in which the history was compressed is in neither the summary nor the history.")

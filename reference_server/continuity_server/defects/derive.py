@@ -15,6 +15,7 @@ from continuity_server.rules.error import invalid
 from continuity_server.rules.messages import Message, Messages
 from continuity_server.settings import Options
 from continuity_server.turn.history import HistoryReader
+from continuity_server.turn.resolve import Resolver
 from continuity_server.turn.types import Destination, TurnInput, TurnRequest
 
 
@@ -60,7 +61,7 @@ class DeriveIgnoresSystemPrompt(Rules):
 @defect("derive-requires-system-prompt", "A request without a system prompt and without a header is refused with 400.")
 class DeriveRequiresSystemPrompt(Rules):
     def system_prompt(self, messages: Sequence[Message]) -> str:
-        if not self.opening_prompts(messages):
+        if not self.counted_prompts(messages):
             raise invalid("messages has no system prompt. Send one.", "messages")
         return super().system_prompt(messages)
 
@@ -68,7 +69,7 @@ class DeriveRequiresSystemPrompt(Rules):
 @defect("derive-none-as-text", "A missing system prompt is hashed as the word None.")
 class DeriveNoneAsText(Rules):
     def system_prompt(self, messages: Sequence[Message]) -> str:
-        return super().system_prompt(messages) if self.opening_prompts(messages) else "None"
+        return super().system_prompt(messages) if self.counted_prompts(messages) else "None"
 
 
 @defect(
@@ -119,7 +120,12 @@ class DeriveFirstPartOnly(Rules):
         return next(iter(texts), "")
 
 
-@defect("derive-counts-other-parts", "Images and other parts count in the derived id.", "hermes-agent 0.19.0")
+@defect(
+    "derive-counts-other-parts",
+    "Images and other parts count in the derived id.",
+    "hermes-agent 0.19.0",
+    under={"derivation": "content-v2"},
+)
 class DeriveCountsOtherParts(Rules):
     def text(self, content: object) -> str:
         if not isinstance(content, list):
@@ -127,32 +133,62 @@ class DeriveCountsOtherParts(Rules):
         return self.join_parts([part["text"] if self.part_counts(part) else json.dumps(part) for part in content])
 
 
+@defect("derive-ignores-output-text", "A text part of the type output_text does not count in the derived id.")
+class DeriveIgnoresOutputText(Rules):
+    def part_counts(self, part: Mapping[str, Any]) -> bool:
+        return super().part_counts(part) and part["type"] != "output_text"
+
+
+@defect("derive-joins-empty-parts", "An empty text part adds a line feed to the text that the derived id is made from.")
+class DeriveJoinsEmptyParts(Rules):
+    def part_counts(self, part: Mapping[str, Any]) -> bool:
+        return part.get("text") == "" or super().part_counts(part)
+
+
 @defect("derive-first-system-only", "Of several system messages only the first counts.")
 class DeriveFirstSystemOnly(Rules):
-    def opening_prompts(self, messages: Sequence[Message]) -> list[Message]:
-        return super().opening_prompts(messages)[:1]
+    def counted_prompts(self, messages: Sequence[Message]) -> list[Message]:
+        return super().counted_prompts(messages)[:1]
 
 
 @defect("derive-last-system-only", "Of several system messages only the last counts.")
 class DeriveLastSystemOnly(Rules):
-    def opening_prompts(self, messages: Sequence[Message]) -> list[Message]:
-        return super().opening_prompts(messages)[-1:]
+    def counted_prompts(self, messages: Sequence[Message]) -> list[Message]:
+        return super().counted_prompts(messages)[-1:]
 
 
-@defect("derive-ignores-developer", "A developer message does not count as a system prompt.", "hermes-agent 0.19.0")
+@defect(
+    "derive-ignores-developer",
+    "content-v2: a developer message does not count as a system prompt.",
+    "hermes-agent 0.19.0",
+    under={"derivation": "content-v2"},
+)
 class DeriveIgnoresDeveloper(Rules):
-    def opening_prompts(self, messages: Sequence[Message]) -> list[Message]:
-        return [message for message in super().opening_prompts(messages) if message["role"] == "system"]
+    def prompts_v2(self, messages: Sequence[Message]) -> list[Message]:
+        return [message for message in super().prompts_v2(messages) if message["role"] == "system"]
 
 
 @defect(
     "derive-counts-later-system",
-    "System messages after the first user message change the derived id.",
+    "content-v2: system messages after the first user message change the derived id.",
     "hermes-agent 0.19.0",
+    under={"derivation": "content-v2"},
 )
 class DeriveCountsLaterSystem(Rules):
-    def opening_prompts(self, messages: Sequence[Message]) -> list[Message]:
+    def prompts_v2(self, messages: Sequence[Message]) -> list[Message]:
         return [message for message in messages if message["role"] in {"system", "developer"}]
+
+
+@defect("derive-v1-counts-developer", "content-v1: a developer message counts as a system prompt.")
+class DeriveV1CountsDeveloper(Rules):
+    def prompts_v1(self, messages: Sequence[Message]) -> list[Message]:
+        return [message for message in messages if message["role"] in {"system", "developer"}]
+
+
+@defect("derive-v1-ignores-later-system", "content-v1: a system message after the first user message does not count.")
+class DeriveV1IgnoresLaterSystem(Rules):
+    def prompts_v1(self, messages: Sequence[Message]) -> list[Message]:
+        return [message for message in self.prompts_v2(messages) if message["role"] == "system"]
 
 
 @defect("derive-normalises-unicode", "Texts are brought to NFC before they are hashed.")
@@ -240,3 +276,21 @@ class DerivationBeatsHeader(Rules):
 class ConstantDefaultSession(Rules):
     def chosen_id(self, sent: str | None, derived: Callable[[], str | None]) -> tuple[str | None, bool]:  # noqa: ARG002 - that is the defect
         return sent if sent is not None else "api:default", False
+
+
+@defect("responses-share-default-session", "Responses that name no session share one session called default.")
+class ResponsesShareDefaultSession(Resolver):
+    def _fresh(self, principal: str) -> Destination:
+        return self._named(principal, "api:default")
+
+
+@defect(
+    "body-history-dropped",
+    "Where no id is derived, only the last message of a body reaches the model.",
+    under={"derivation": "none"},
+)
+class BodyHistoryDropped(HistoryReader):
+    def _derived(
+        self, request: TurnRequest, destination: Destination, stored: Messages, *, degraded: bool
+    ) -> TurnInput:
+        return self._named(request, destination, stored, degraded=degraded)

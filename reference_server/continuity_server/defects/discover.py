@@ -31,7 +31,7 @@ class CapabilitiesWithoutOptions(Rules):
 @defect("claims-another-header", "The capabilities name a header that the server does not know.")
 class ClaimsAnotherHeader(Rules):
     def capabilities(self, settings: Settings) -> dict[str, Any]:
-        return {**super().capabilities(settings), "header": "X-Session-Id"}
+        return {**super().capabilities(settings), "header": "X-Other-Session-Id", "headers": ["X-Other-Session-Id"]}
 
 
 @defect("claims-single-user", "The capabilities say that the server is for a single user, and it has several.")

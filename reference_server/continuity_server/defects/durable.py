@@ -1,8 +1,10 @@
 """Defects of DURABLE: what was answered and is gone, and turns that a kill leaves half or runs again."""
 
+import asyncio
 import secrets
 import sqlite3
 from collections.abc import Iterable, Sequence
+from contextvars import ContextVar
 from dataclasses import replace
 
 from continuity_server.defects.leaving import LeavingAgent
@@ -10,11 +12,13 @@ from continuity_server.defects.registry import defect
 from continuity_server.rules import Rules
 from continuity_server.rules.messages import Message, Messages
 from continuity_server.store.histories import LAST, Histories
+from continuity_server.store.records import Write
 from continuity_server.store.store import Store
+from continuity_server.turn.agent import Agent
 from continuity_server.turn.commit import Committer
 from continuity_server.turn.history import HistoryReader
 from continuity_server.turn.resolve import Resolver
-from continuity_server.turn.types import Destination, Outcome, Turn, TurnInput, TurnOutput, TurnRequest
+from continuity_server.turn.types import Destination, Outcome, Sink, Turn, TurnInput, TurnOutput, TurnRequest
 
 
 class RenamedHistories(Histories):
@@ -90,6 +94,42 @@ class AcknowledgedBeforeStored(Store):
 
     def _commit(self) -> None:
         pass
+
+
+_ANSWERED: ContextVar[asyncio.Future[Outcome]] = ContextVar("answered")
+_LATE_SECONDS = 0.03
+
+
+class _AnswersBeforeCommit(Agent):
+    """Answers, and stores the turn 30 ms later. The next turn of the session waits for that, so only a kill shows it."""
+
+    streamed = False
+
+    async def turn(self, request: TurnRequest, sink: Sink) -> Outcome:
+        if request.stream is not self.streamed:
+            return await super().turn(request, sink)
+        answered = asyncio.get_running_loop().create_future()
+        _ANSWERED.set(answered)
+        running = asyncio.create_task(super().turn(request, sink))
+        await asyncio.wait({running, answered}, return_when=asyncio.FIRST_COMPLETED)
+        return answered.result() if answered.done() else await running
+
+    async def _keep(self, write: Write, outcome: Outcome) -> None:
+        answered = _ANSWERED.get(None)
+        if answered is not None:
+            answered.set_result(outcome)
+            await asyncio.sleep(_LATE_SECONDS)
+        await super()._keep(write, outcome)
+
+
+@defect("answers-before-commit-plain", "A plain answer leaves 30 ms before its turn is stored.")
+class AnswersBeforeCommitPlain(_AnswersBeforeCommit):
+    """Plain turns only."""
+
+
+@defect("answers-before-commit-streamed", "A stream ends 30 ms before its turn is stored.")
+class AnswersBeforeCommitStreamed(_AnswersBeforeCommit):
+    streamed = True
 
 
 class AnswerOnly(Committer):

@@ -1,6 +1,6 @@
 """Defects of ECHO: an id that the client is not told, is told wrongly, or cannot use."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,8 +15,9 @@ from continuity_server.rules import Rules
 from continuity_server.rules.echo import DEGRADED_HEADER, Fields, SessionInfo, Surface
 from continuity_server.rules.stream import Event
 from continuity_server.settings import HEADER
+from continuity_server.turn.history import HistoryReader
 from continuity_server.turn.resolve import Resolver
-from continuity_server.turn.types import Destination, Outcome, TurnRequest
+from continuity_server.turn.types import Destination, Outcome, TurnInput, TurnRequest
 
 Chunk = Mapping[str, Any]
 
@@ -82,8 +83,8 @@ class StreamWithoutHeader(QuietChatStream):
     "fast-mcp#132",
 )
 class HeaderNameCaseSensitive(Rules):
-    def is_continuity_header(self, name: str) -> bool:
-        return name == HEADER
+    def is_header(self, name: str, header: str) -> bool:
+        return name == header
 
 
 @defect(
@@ -194,3 +195,73 @@ class ResponsesIgnoreHeader(Resolver):
     def destination(self, request: TurnRequest) -> Destination:
         chat = request.surface is Surface.CHAT
         return super().destination(request if chat else replace(request, header=None))
+
+
+@defect("second-header-ignored", "Of several declared continuity headers only the first one counts.")
+class SecondHeaderIgnored(Rules):
+    def sent_id(self, fields: Iterable[tuple[str, str]], headers: Sequence[str] = (HEADER,)) -> str | None:
+        return super().sent_id(fields, headers[:1])
+
+
+@defect("second-header-wins", "Of several continuity headers the last one in the declared order counts.")
+class SecondHeaderWins(Rules):
+    def sent_id(self, fields: Iterable[tuple[str, str]], headers: Sequence[str] = (HEADER,)) -> str | None:
+        return super().sent_id(fields, headers[::-1])
+
+
+@defect("two-headers-make-one-id", "The values of several continuity headers are joined to one id.")
+class TwoHeadersMakeOneId(Rules):
+    def sent_id(self, fields: Iterable[tuple[str, str]], headers: Sequence[str] = (HEADER,)) -> str | None:
+        sent = list(fields)
+        named = [session for header in headers if (session := self.id_in(sent, header)) is not None]
+        return "-".join(named) or None
+
+
+def _user(request: TurnRequest) -> str | None:
+    user = request.body.get("user")
+    return f"user-{user}" if user else None
+
+
+@defect(
+    "user-chooses-session", "A request that names no session goes to the session of its `user`.", "openclaw PR 126616"
+)
+class UserChoosesSession(Resolver):
+    def destination(self, request: TurnRequest) -> Destination:
+        named = (request.header, request.slug, request.previous) != (None, None, None)
+        return super().destination(request if named else replace(request, header=_user(request)))
+
+
+@defect("user-beats-header", "Where a request has a `user`, the continuity header does not count.")
+class UserBeatsHeader(Resolver):
+    def destination(self, request: TurnRequest) -> Destination:
+        return super().destination(replace(request, header=request.header and (_user(request) or request.header)))
+
+
+@defect("user-splits-session", "A session that the client names is another one for another `user`.")
+class UserSplitsSession(Resolver):
+    def destination(self, request: TurnRequest) -> Destination:
+        parts = [part for part in (request.header, _user(request)) if part]
+        return super().destination(replace(request, header="-".join(parts) if request.header else None))
+
+
+class _ChainAndHeader(HistoryReader):
+    """Shows the model the history of the header's session and that of the previous response."""
+
+    def read(self, request: TurnRequest, destination: Destination) -> TurnInput:
+        own = super().read(request, destination)
+        found = self._store.response(request.principal, request.previous) if request.previous else None
+        if request.header is None or found is None or found.session is None:
+            return own
+        chain = self._store.messages(request.principal, found.session, found.epoch, found.upto)
+        return replace(own, before=[*chain, *own.before])
+
+
+@defect(
+    "header-and-chain-mixed",
+    "A header beside a previous_response_id of another session: the model sees the history of both.",
+    also=(_ChainAndHeader,),
+)
+class HeaderAndChainMixed(Resolver):
+    def destination(self, request: TurnRequest) -> Destination:
+        both = request.header is not None and request.previous is not None
+        return super().destination(replace(request, previous=None) if both else request)

@@ -41,8 +41,8 @@ class ErrorsOfOneCode(Rules):
         return replace(kind, code="invalid_request") if kind.type == "invalid_request_error" else kind
 
 
-@defect("conflict-is-409", "A header that contradicts the body is told as a busy session is: 409.")
-class ConflictIs409(Rules):
+@defect("conflict-told-as-busy", "A header that contradicts the body gets the error of a busy session.")
+class ConflictToldAsBusy(Rules):
     def error_kind(self, case: Case) -> Kind:
         return super().error_kind(Case.SESSION_BUSY if case is Case.SESSION_CONFLICT else case)
 
@@ -59,8 +59,11 @@ class BadJsonIs500(Rules):
         return super().error_kind(Case.INTERNAL if case is Case.INVALID_JSON else case)
 
 
-@defect("unknown-response-is-400", "A previous_response_id that cannot be found is 400.")
-class UnknownResponseIs400(Rules):
+@defect(
+    "unknown-response-told-as-invalid",
+    "A previous_response_id that cannot be found gets the error of a malformed field.",
+)
+class UnknownResponseToldAsInvalid(Rules):
     def error_kind(self, case: Case) -> Kind:
         return super().error_kind(Case.INVALID_REQUEST if case is Case.PREVIOUS_RESPONSE_NOT_FOUND else case)
 
@@ -88,8 +91,10 @@ class TooLargeIs400(Rules):
         return super().error_kind(Case.INVALID_REQUEST if case is Case.TOO_LARGE else case)
 
 
-@defect("key-reuse-is-409", "An Idempotency-Key that comes again with another body is told as a busy session is: 409.")
-class KeyReuseIs409(Rules):
+@defect(
+    "key-reuse-told-as-busy", "An Idempotency-Key that comes again with another body gets the error of a busy session."
+)
+class KeyReuseToldAsBusy(Rules):
     def error_kind(self, case: Case) -> Kind:
         return super().error_kind(Case.SESSION_BUSY if case is Case.KEY_REUSED else case)
 

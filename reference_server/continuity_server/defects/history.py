@@ -1,25 +1,31 @@
 """Defects of HISTORY: a model that sees too much, too little or the wrong thing, and turns that get lost or are left behind."""
 
+import sqlite3
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, ClassVar
 
+from aiohttp import web
+
 from continuity_server.defects.durable import RenamedHistories
 from continuity_server.defects.leaving import LeavingAgent
 from continuity_server.defects.registry import defect
+from continuity_server.http.chat import ChatHandler
+from continuity_server.http.request import json_body
+from continuity_server.http.responses import ResponsesHandler
 from continuity_server.rules import Rules
 from continuity_server.rules.compress import Session
 from continuity_server.rules.echo import Fields, SessionInfo, Surface
 from continuity_server.rules.error import Case, Refusal
 from continuity_server.rules.messages import Message, Messages
-from continuity_server.store.records import Write
+from continuity_server.store.records import HistoryWrite, Write
 from continuity_server.store.store import Store
 from continuity_server.turn.agent import Agent
 from continuity_server.turn.commit import Committer
 from continuity_server.turn.history import HistoryReader
 from continuity_server.turn.resolve import Resolver
-from continuity_server.turn.types import Destination, Outcome, Turn, TurnInput, TurnOutput, TurnRequest
+from continuity_server.turn.types import Destination, NoSink, Outcome, Turn, TurnInput, TurnOutput, TurnRequest
 
 
 def _earlier(rules: Rules, request: TurnRequest) -> Messages:
@@ -123,6 +129,28 @@ class WriteBehind(Committer):
             await super().commit(earlier)
 
 
+@defect(
+    "write-behind-of-responses",
+    "A response is stored only when the next one of its session ends.",
+    "litellm#28587",
+)
+class WriteBehindOfResponses(WriteBehind):
+    async def commit(self, write: Write) -> None:
+        await (super().commit(write) if write.response is not None else Committer.commit(self, write))
+
+
+@defect("new-slug-is-404", "A slug that is not known yet is refused with 404.")
+class NewSlugIs404(Resolver):
+    def _new_slug(self, request: TurnRequest, slug: str) -> Destination:  # noqa: ARG002 - that is the defect
+        raise Refusal(Case.PREVIOUS_RESPONSE_NOT_FOUND, "There is no such conversation.", param="conversation")
+
+
+@defect("new-responses-share-a-session", "Responses that continue no other are all in one session of their principal.")
+class NewResponsesShareASession(Resolver):
+    def _fresh(self, principal: str) -> Destination:
+        return replace(self._named(principal, "sess_of_new_responses"), sent=None)
+
+
 @defect("unknown-id-is-404", "An unknown id is refused with 404.")
 class UnknownIdIs404(Resolver):
     def _started(self, owner: str, session: str, *, derived: bool) -> Destination:
@@ -149,6 +177,35 @@ class StoreFailureNewId(Agent):
     async def _answer_degraded(self, turn: Turn) -> Outcome:
         other = SessionInfo(self._rules.minted("sess_"))
         return await super()._answer_degraded(replace(turn, session_info=other))
+
+
+@defect(
+    "first-use-failure-is-500",
+    "A store that cannot be used at its first use makes the turn a 500; later failures are handled.",
+)
+class FirstUseFailureIs500(HistoryReader):
+    _used = False
+
+    def read(self, request: TurnRequest, destination: Destination) -> TurnInput:
+        turn_input = super().read(request, destination)
+        if turn_input.degraded and not self._used:
+            raise Refusal(Case.INTERNAL, "The server has a defect.")
+        self._used = True
+        return turn_input
+
+
+@defect(
+    "first-use-failure-is-final",
+    "A store that cannot be used at its first use counts as unusable until the next start.",
+)
+class FirstUseFailureIsFinal(HistoryReader):
+    _usable: bool | None = None
+
+    def read(self, request: TurnRequest, destination: Destination) -> TurnInput:
+        turn_input = super().read(request, destination)
+        if self._usable is None:
+            self._usable = not turn_input.degraded
+        return turn_input if self._usable else super().read(request, replace(destination, lost=True))
 
 
 @defect(
@@ -194,6 +251,21 @@ class FailedTurnLeavesUserMessage(LeavingAgent):
             return await super()._ask_model(turn)
         except Refusal:
             await self._leave(turn.destination, turn.input.new)
+            raise
+
+
+@defect(
+    "broken-stream-stored",
+    "A streamed turn whose model breaks off leaves its question and as much of the answer as there was.",
+)
+class BrokenStreamStored(LeavingAgent):
+    async def _ask_model(self, turn: Turn) -> TurnOutput:
+        try:
+            return await super()._ask_model(turn)
+        except Refusal:
+            if turn.request.stream:
+                cut = {"role": "assistant", "content": "The answer broke off."}
+                await self._leave(turn.destination, [*turn.input.new, cut])
             raise
 
 
@@ -249,6 +321,108 @@ class DerivedIdStartsEmpty(Committer):
 class DerivedTurnStoresLastMessageOnly(Committer):
     def _conversation(self, turn_input: TurnInput, output: TurnOutput) -> Messages:
         return [*[*turn_input.before, *turn_input.new][-1:], *output.messages]
+
+
+@defect(
+    "edited-conversation-appended",
+    "A derived turn whose body differs from what is stored is added to it, instead of replacing it.",
+)
+class EditedConversationAppended(Committer):
+    def _derived(self, destination: Destination, turn_input: TurnInput, whole: Messages) -> HistoryWrite:
+        own = super()._derived(destination, turn_input, whole)
+        start = len(turn_input.before)
+        return replace(own, messages=tuple(whole[start:]), replace=False) if own.replace else own
+
+
+@defect(
+    "store-connection-per-turn",
+    "Every turn opens a connection to the store, and leaves it open.",
+    "hermes-agent@558971f44d",
+)
+class StoreConnectionPerTurn(Store):
+    _open: ClassVar[list[sqlite3.Connection]] = []
+
+    def _apply(self, write: Write) -> None:
+        super()._apply(write)
+        [(_, _, file), *_] = self._connection.execute("PRAGMA database_list").fetchall()
+        connection = sqlite3.connect(file)
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchall()
+        self._open.append(connection)
+
+
+@defect(
+    "session-entry-per-turn",
+    "Every turn leaves an entry of its own in the list of sessions.",
+    "hermes-agent@61c1fd08cc",
+)
+class SessionEntryPerTurn(Committer):
+    async def commit(self, write: Write) -> None:
+        await super().commit(write)
+        extra = self._rules.minted("sess_")
+        await super().commit(Write(write.owner, HistoryWrite(extra, extra, write.history.messages)))
+
+
+class _PlainSink(NoSink):
+    """The sink of a plain request, which knows whether the client has hung up."""
+
+    def __init__(self, request: web.Request) -> None:
+        self._request = request
+
+    @property
+    def gone(self) -> bool:  # type: ignore[override] # a plain attribute in NoSink
+        return self._request.transport is None or self._request.transport.is_closing()
+
+
+class _WatchedChat(ChatHandler):
+    async def post(self, request: web.Request) -> web.StreamResponse:
+        turn = self._turn_request(request, await json_body(request, self._rules))
+        return (
+            await super().post(request)
+            if turn.stream
+            else self._answered(await self._agent.turn(turn, _PlainSink(request)))
+        )
+
+
+class _WatchedResponses(ResponsesHandler):
+    async def post(self, request: web.Request) -> web.StreamResponse:
+        turn = self._turn_request(request, await json_body(request, self._rules))
+        return (
+            await super().post(request)
+            if turn.stream
+            else self._answered(await self._agent.turn(turn, _PlainSink(request)))
+        )
+
+
+@defect(
+    "abandoned-request-leaves-half-turn",
+    "A client that hangs up on a plain request leaves its question without an answer.",
+    also=(_WatchedChat, _WatchedResponses),
+)
+class AbandonedRequestLeavesHalfTurn(Agent):
+    async def _ask_model(self, turn: Turn) -> TurnOutput:
+        output = await super()._ask_model(turn)
+        return replace(output, messages=()) if turn.sink.gone and not turn.request.stream else output
+
+
+@defect(
+    "abandoned-request-locks-session",
+    "A session whose client hung up on a plain request is busy for good.",
+    also=(_WatchedChat, _WatchedResponses),
+)
+class AbandonedRequestLocksSession(Agent):
+    _locked_for_good: ClassVar[set[str]] = set()
+
+    async def _ask_model(self, turn: Turn) -> TurnOutput:
+        output = await super()._ask_model(turn)
+        if turn.sink.gone and not turn.request.stream:
+            self._locked_for_good.add(turn.destination.tip)
+        return output
+
+    def _confirmed(self, request: TurnRequest, expected: Destination) -> Destination | None:
+        destination = super()._confirmed(request, expected)
+        if destination is not None and destination.tip in self._locked_for_good:
+            raise Refusal(Case.SESSION_BUSY, "Another turn of this session is running.", retry_after=1)
+        return destination
 
 
 @defect("tool-result-dropped", "Results of tool calls do not reach the model again; their calls do.", "agno#9372")

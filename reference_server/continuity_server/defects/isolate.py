@@ -77,7 +77,7 @@ class RefusedKeyLearnsSession(Access):
         try:
             return super().principal(request)
         except Refusal as refusal:
-            named = (value for name, value in fields(request) if self._rules.is_continuity_header(name))
+            named = (value for name, value in fields(request) if self._rules.is_header(name, HEADER))
             refusal.session = next(named, "unknown")
             raise
 
@@ -112,21 +112,21 @@ class ControlCharactersStripped(Rules):
 
 @defect("first-of-two-headers-wins", "Of two continuity headers the first one counts.")
 class FirstOfTwoHeadersWins(Rules):
-    def sent_id(self, fields: Iterable[tuple[str, str]]) -> str | None:
-        return super().sent_id([field for field in fields if self.is_continuity_header(field[0])][:1])
+    def id_in(self, fields: Iterable[tuple[str, str]], header: str) -> str | None:
+        return super().id_in([field for field in fields if self.is_header(field[0], header)][:1], header)
 
 
 @defect("last-of-two-headers-wins", "Of two continuity headers the last one counts.")
 class LastOfTwoHeadersWins(Rules):
-    def sent_id(self, fields: Iterable[tuple[str, str]]) -> str | None:
-        return super().sent_id([field for field in fields if self.is_continuity_header(field[0])][-1:])
+    def id_in(self, fields: Iterable[tuple[str, str]], header: str) -> str | None:
+        return super().id_in([field for field in fields if self.is_header(field[0], header)][-1:], header)
 
 
 @defect("two-headers-joined", "Two continuity headers are one id with a comma in it.")
 class TwoHeadersJoined(Rules):
-    def sent_id(self, fields: Iterable[tuple[str, str]]) -> str | None:
-        sent = [value for name, value in fields if self.is_continuity_header(name)]
-        return super().sent_id([(HEADER, ", ".join(sent))] if sent else [])
+    def id_in(self, fields: Iterable[tuple[str, str]], header: str) -> str | None:
+        sent = [value for name, value in fields if self.is_header(name, header)]
+        return super().id_in([(header, ",".join(sent))] if sent else [], header)
 
 
 @defect("long-id-is-500", "An id of more than 256 characters is a 500.", "nanobot 0.3.5")
@@ -147,13 +147,6 @@ class LongIdCut(Rules):
 class LongIdAccepted(Rules):
     def checked_id(self, value: str) -> str:
         return value if len(value) > MAX_ID else super().checked_id(value)
-
-
-@defect("id-measured-in-bytes", "An id of 256 characters is refused where they take more bytes than that.")
-class IdMeasuredInBytes(Rules):
-    def checked_id(self, value: str) -> str:
-        super().checked_id("x" * len(value.encode("utf-8", "surrogateescape")))
-        return super().checked_id(value)
 
 
 @defect(
@@ -236,10 +229,10 @@ class IdsFoldSeparators(RenamedHistories):
         return session.replace(":", "_").replace("/", "_")
 
 
-@defect("ids-collapse-blanks", "Runs of blanks inside an id count as one.")
-class IdsCollapseBlanks(RenamedHistories):
-    def name(self, session: str) -> str:
-        return " ".join(session.split())
+@defect("ids-collapse-blanks", "Runs of blanks inside an id are accepted, and count as one hyphen.")
+class IdsCollapseBlanks(Rules):
+    def checked_id(self, value: str) -> str:
+        return super().checked_id("-".join(value.split()))
 
 
 @defect("ulid-ids-stuck", "An id with a ULID in it takes one turn; every later one is a 500.", "openclaw#142616")
@@ -344,6 +337,36 @@ class ForeignResponseContinues(Resolver):
     def _previous(self, request: TurnRequest, previous: str) -> Destination:
         holder = _holder(self._store, request.principal, previous)
         return super()._previous(replace(request, principal=holder), previous)
+
+
+def _almost_named(store: Store, principal: str, ident: str) -> tuple[str, str]:
+    """Return whose response an id names if its last characters do not count, and its real id."""
+    assert isinstance(store, OpenStore), "these defects come with a store that tells"
+    return (principal, ident) if store.holder(ident) else store.almost(ident) or (principal, ident)
+
+
+@defect(
+    "changed-response-id-continues",
+    "The last characters of a previous_response_id are not checked, and with a wrong one the owner is not either.",
+    "litellm 1.109.1",
+    also=(OpenStore,),
+)
+class ChangedResponseIdContinues(Resolver):
+    def _previous(self, request: TurnRequest, previous: str) -> Destination:
+        owner, real = _almost_named(self._store, request.principal, previous)
+        return super()._previous(replace(request, principal=owner), real)
+
+
+@defect(
+    "changed-response-id-readable",
+    "GET of a response does not check the last characters of the id, and with a wrong one the owner is not either.",
+    also=(OpenStore,),
+)
+class ChangedResponseIdReadable(ResponsesHandler):
+    def _response(self, request: web.Request) -> dict[str, Any]:
+        owner, real = _almost_named(self._store, request[PRINCIPAL], request.match_info["id"])
+        found = self._store.response(owner, real)
+        return found.body if found and found.body else super()._response(request)
 
 
 def _refuse_foreign(store: Store, principal: str, ident: str) -> None:

@@ -32,3 +32,9 @@ class OpenStore(Store):
         query = "SELECT owner FROM responses WHERE response_id=?1 UNION ALL SELECT owner FROM sessions WHERE id=?1"
         rows = self._read(query, ident)
         return rows[0][0] if rows else None
+
+    def almost(self, ident: str) -> tuple[str, str] | None:
+        """Return the owner and the id of a response whose id differs at most in its last three characters."""
+        query = "SELECT owner, response_id FROM responses WHERE substr(response_id, 1, length(response_id) - 3)=?1"
+        rows = self._read(query, ident[:-3])
+        return (rows[0][0], rows[0][1]) if rows else None

@@ -22,6 +22,8 @@ from continuity_server.turn.resolve import Resolver
 from continuity_server.turn.summarise import Compression
 from continuity_server.turn.types import Destination, Outcome, Turn, TurnOutput, TurnRequest
 
+_FIVE = 5
+
 
 @defect("slugs-share-a-session", "All slugs of a principal are in one session.")
 class SlugsShareASession(Resolver):
@@ -164,6 +166,14 @@ class SlugStuckOnFirstResponse(HistoryReader):
         stored = super()._stored(destination)
         users = [index for index, message in enumerate(stored) if message["role"] == "user"]
         return stored[: users[1]] if destination.slug and len(users) > 1 else stored
+
+
+@defect("slug-forgets-after-five-turns", "After five turns of a slug, its next turn no longer sees the first one.")
+class SlugForgetsAfterFiveTurns(HistoryReader):
+    def _stored(self, destination: Destination) -> Messages:
+        stored = super()._stored(destination)
+        users = [index for index, message in enumerate(stored) if message["role"] == "user"]
+        return stored[users[1] :] if destination.slug and len(users) >= _FIVE else stored
 
 
 @defect(

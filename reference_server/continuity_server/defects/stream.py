@@ -81,6 +81,23 @@ class ResponseStreamWithoutCompleted(ResponseEvents):
         pass
 
 
+@defect(
+    "failed-response-stream-completes",
+    "A streamed response whose model breaks off ends as response.completed, with as much of the answer as there was.",
+)
+class FailedResponseStreamCompletes(ResponseEvents):
+    async def _fail(self, refusal: Refusal) -> None:  # noqa: ARG002 - that is the defect
+        part = {"type": "output_text", "text": self._sent, "annotations": [], "logprobs": []}
+        item = {
+            "id": self._message_id,
+            "type": "message",
+            "role": "assistant",
+            "status": "completed",
+            "content": [part],
+        }
+        await self._complete({**self._frame, "status": "completed", "output": [item]})
+
+
 class _FailedEventsJustStop(ResponseEvents):
     async def _fail(self, refusal: Refusal) -> None:
         pass

@@ -4,6 +4,7 @@ from aiohttp import web
 
 from continuity_server.http.chat import ChatHandler
 from continuity_server.http.control import ControlHandler
+from continuity_server.http.conversations import ConversationsHandler
 from continuity_server.http.middleware import Middleware
 from continuity_server.http.request import answer
 from continuity_server.http.responses import ResponsesHandler
@@ -23,6 +24,7 @@ class App:
         *,
         chat: ChatHandler,
         responses: ResponsesHandler,
+        conversations: ConversationsHandler,
         sessions: SessionsHandler,
         control: ControlHandler,
     ) -> None:
@@ -31,6 +33,7 @@ class App:
         self._middleware = middleware
         self._chat = chat
         self._responses = responses
+        self._conversations = conversations
         self._sessions = sessions
         self._control = control
 
@@ -52,6 +55,9 @@ class App:
             web.post("/v1/responses", self._responses.post),
             web.get("/v1/responses/{id:[^/]+}", self._responses.get),
             web.delete("/v1/responses/{id:[^/]+}", self._responses.delete),
+            web.post("/v1/conversations", self._conversations.post),
+            web.get("/v1/conversations/{id:[^/]+}", self._conversations.get),
+            web.delete("/v1/conversations/{id:[^/]+}", self._conversations.delete),
             web.get("/v1/sessions", self._sessions.list),
             web.get("/v1/sessions/{id:[^/]+}", self._sessions.get),
             web.delete("/v1/sessions/{id:[^/]+}", self._sessions.delete),

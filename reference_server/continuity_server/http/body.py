@@ -6,8 +6,8 @@ from typing import Any, Final, NoReturn
 
 from continuity_server.rules.contract import DEEPEST, MODEL_FIELDS, ContractRules
 from continuity_server.rules.error import Case, Refusal, invalid
+from continuity_server.settings import DEFAULT_MODEL
 
-LONGEST_NAME: Final = 256
 SAMPLING: Final = (
     "temperature", "top_p", "max_tokens", "max_completion_tokens", "stop", "seed", "presence_penalty", "frequency_penalty",
     "response_format", "tool_choice", "parallel_tool_calls", "reasoning_effort", "logit_bias",
@@ -51,12 +51,20 @@ def expect(body: dict[str, Any], name: str, kind: type, default: object = None) 
     return value
 
 
-def name_of(body: dict[str, Any], name: str, default: str | None = None) -> str | None:
-    """Take a field that names something: a text of 1 to 256 characters."""
-    value: str | None = expect(body, name, str, default)
-    if value is not None and not 0 < len(value) <= LONGEST_NAME:
-        raise invalid(f"{name} is no text of 1 to {LONGEST_NAME} characters.", name)
+def name_of(body: dict[str, Any], name: str) -> str | None:
+    """Take a field that names something: a text that is not empty, or nothing."""
+    value: str | None = expect(body, name, str)
+    if value == "":
+        raise invalid(f"{name} is empty. Send a name, or leave it out.", name)
     return value
+
+
+def model_of(body: dict[str, Any], rules: ContractRules) -> str:
+    """Take the name of the model (CONTRACT-02)."""
+    model = name_of(body, "model")
+    if model is None and rules.model_required():
+        raise invalid("model is missing. Send the name of a model.", "model")
+    return model or DEFAULT_MODEL
 
 
 def sampling(body: dict[str, Any], rules: ContractRules) -> dict[str, Any]:

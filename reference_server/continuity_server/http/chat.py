@@ -6,7 +6,7 @@ from typing import Any
 
 from aiohttp import web
 
-from continuity_server.http.body import check_tools, expect, fingerprint, name_of, sampling
+from continuity_server.http.body import check_tools, expect, fingerprint, model_of, sampling
 from continuity_server.http.request import Access, answer, idempotency_key, json_body
 from continuity_server.http.sse import EventStream
 from continuity_server.rules import Rules
@@ -14,7 +14,6 @@ from continuity_server.rules.echo import SessionInfo, Surface
 from continuity_server.rules.error import Refusal, invalid
 from continuity_server.rules.messages import Message, check_message
 from continuity_server.rules.stream import DONE, Event
-from continuity_server.settings import DEFAULT_MODEL
 from continuity_server.turn.agent import Agent
 from continuity_server.turn.types import NoSink, Outcome, TurnOutput, TurnRequest
 
@@ -112,7 +111,7 @@ class ChatHandler:
     def _turn_request(self, request: web.Request, body: dict[str, Any]) -> TurnRequest:
         caller = self._access.caller(request)
         messages = self._messages(body)
-        model, ident = name_of(body, "model") or DEFAULT_MODEL, self._rules.minted("chatcmpl-")
+        model, ident = model_of(body, self._rules), self._rules.minted("chatcmpl-")
         created = int(time.time())
         return TurnRequest(
             surface=Surface.CHAT,

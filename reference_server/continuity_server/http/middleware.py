@@ -65,7 +65,7 @@ class Middleware:
         if request.method != "OPTIONS" or not self._allowed_origin(request):
             return await handler(request)
         headers = {
-            "Access-Control-Allow-Headers": ", ".join(CORS_ALLOWED),
+            "Access-Control-Allow-Headers": ", ".join([*CORS_ALLOWED, *self._settings.other_headers]),
             "Access-Control-Allow-Methods": "GET, POST, DELETE, OPTIONS",
             "Access-Control-Max-Age": "600",
         }

@@ -44,7 +44,7 @@ class Access:
         return principals[0]
 
     def caller(self, request: web.Request) -> Caller:
-        session = self._rules.sent_id(fields(request))
+        session = self._rules.sent_id(fields(request), self._settings.headers)
         if session is not None:
             self.check_may_continue()
         return Caller(request[PRINCIPAL], session)
@@ -85,6 +85,5 @@ def refused(refusal: Refusal, rules: Rules) -> web.Response:
     text, content_type = rules.error_text(rules.error_body(refusal))
     response = web.Response(text=text, status=rules.error_kind(refusal.case).status, content_type=content_type)
     response.headers.extend(rules.error_fields(refusal.session))
-    if refusal.retry_after is not None:
-        response.headers["Retry-After"] = str(refusal.retry_after)
+    response.headers.extend(rules.retry_fields(refusal))
     return response

@@ -5,7 +5,7 @@ from typing import Any
 
 from aiohttp import web
 
-from continuity_server.http.body import expect, fingerprint, name_of, sampling
+from continuity_server.http.body import expect, fingerprint, model_of, name_of, sampling
 from continuity_server.http.items import messages_of, output_of, tools_of
 from continuity_server.http.request import PRINCIPAL, Access, answer, idempotency_key, json_body
 from continuity_server.http.response_events import ResponseEvents
@@ -13,7 +13,6 @@ from continuity_server.http.sse import EventStream
 from continuity_server.rules import Rules
 from continuity_server.rules.echo import Surface
 from continuity_server.rules.error import Case, Refusal
-from continuity_server.settings import DEFAULT_MODEL
 from continuity_server.store.store import Store
 from continuity_server.turn.agent import Agent
 from continuity_server.turn.types import NoSink, Outcome, TurnOutput, TurnRequest
@@ -53,7 +52,7 @@ class ResponsesHandler:
             messages=messages_of(body),
             shape=lambda output, info: self._rules.with_session(response_object(turn, created, output), info),
             answer_id=self._rules.minted("resp_"),
-            model=name_of(body, "model") or DEFAULT_MODEL,
+            model=model_of(body, self._rules),
             body=body,
             header=caller.session,
             slug=slug,

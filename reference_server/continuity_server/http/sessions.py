@@ -4,10 +4,10 @@ from typing import Any
 
 from aiohttp import web
 
-from continuity_server.http.body import LONGEST_NAME
 from continuity_server.http.request import PRINCIPAL, Access, answer
 from continuity_server.rules import Rules
 from continuity_server.rules.compress import Session
+from continuity_server.rules.echo import is_id
 from continuity_server.rules.error import Case, Refusal, invalid
 from continuity_server.store.store import Store
 from continuity_server.turn.locks import Locks
@@ -35,8 +35,8 @@ class SessionsHandler:
         self._prepare()
         limit = self._rules.page_limit(request.query.get("limit", "20"))
         after = request.query.get("after")
-        if after is not None and not 0 < len(after) <= LONGEST_NAME:
-            raise invalid(f"after is no id of 1 to {LONGEST_NAME} characters.", "after")
+        if after is not None and not is_id(after):
+            raise invalid("after is no id of a session.", "after")
         sessions = self._store.page_of_sessions(request[PRINCIPAL], after, limit + 1)
         page = [_as_json(session) for session in sessions[:limit]]
         return answer({"object": "list", "data": page, "has_more": len(sessions) > limit})
@@ -44,7 +44,9 @@ class SessionsHandler:
     async def messages(self, request: web.Request) -> web.Response:
         session = self._session(request)
         stored = self._store.messages(session.owner, session.id, session.epoch)
-        return answer({"object": "list", "data": stored, "has_more": False})
+        # A client may leave out the content of an assistant message with tool calls. Here each message has one.
+        messages = [{"content": None, **message} for message in stored]
+        return answer({"object": "list", "data": messages, "has_more": False})
 
     async def delete(self, request: web.Request) -> web.Response:
         """DELETE-01: the whole compression chain, once its running turn is over."""

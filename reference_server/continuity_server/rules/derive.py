@@ -4,12 +4,10 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from itertools import takewhile
-from typing import Any, Final
+from typing import Any
 
-from continuity_server.rules.messages import SYSTEM_ROLES, Message
+from continuity_server.rules.messages import SYSTEM_ROLES, TEXT_PARTS, Message
 from continuity_server.settings import Options
-
-OPENING_PARTS: Final = frozenset({"text", "input_text"})
 
 
 class DeriveRules:
@@ -28,10 +26,18 @@ class DeriveRules:
         return None
 
     def system_prompt(self, messages: Sequence[Message]) -> str:
-        """DERIVE-05, -08: the system messages before the first user message, joined by a line feed; none equals the empty one."""
-        return "\n".join(self.text(message.get("content")) for message in self.opening_prompts(messages))
+        """DERIVE-05, -08: several system prompts are joined by a line feed; none equals the empty one."""
+        return "\n".join(self.text(message.get("content")) for message in self.counted_prompts(messages))
 
-    def opening_prompts(self, messages: Sequence[Message]) -> list[Message]:
+    def counted_prompts(self, messages: Sequence[Message]) -> list[Message]:
+        """DERIVE-04, -08: under content-v1 all `system` messages count, under content-v2 those before the first user message."""
+        return (self.prompts_v1 if self.options.derivation == "content-v1" else self.prompts_v2)(messages)
+
+    def prompts_v1(self, messages: Sequence[Message]) -> list[Message]:
+        """DERIVE-04: every `system` message, wherever it is; a `developer` message does not count."""
+        return [message for message in messages if message["role"] == "system"]
+
+    def prompts_v2(self, messages: Sequence[Message]) -> list[Message]:
         """DERIVE-08: a developer message counts; what comes after the first user message does not."""
         opening = takewhile(lambda message: message["role"] != "user", messages)
         return [message for message in opening if message["role"] in SYSTEM_ROLES]
@@ -49,8 +55,8 @@ class DeriveRules:
         return ""
 
     def part_counts(self, part: Mapping[str, Any]) -> bool:
-        """DERIVE-07: other parts than text do not count; what a model wrote (`output_text`) is not part of an opening."""
-        return part.get("type") in OPENING_PARTS
+        """DERIVE-07: text parts count, unless they are empty; others, such as images, do not."""
+        return part.get("type") in TEXT_PARTS and part["text"] != ""
 
     def join_parts(self, texts: Sequence[str]) -> str:
         """DERIVE-07: several text parts are joined by a line feed."""

@@ -10,12 +10,23 @@ class DiscoverRules:
 
     def capabilities(self, settings: Settings) -> dict[str, Any]:
         """DISCOVER-01, -02: the header, the options and the offers of this server, as they are."""
-        offers = ["responses", "streaming", "compression", "idempotency", "sessions", "client-tools"]
+        offers = [
+            "chat",
+            "responses",
+            "stored-responses",
+            "conversations",
+            "streaming",
+            "compression",
+            "idempotency",
+            "sessions",
+            "client-tools",
+        ]
         offers += ["cors"] if settings.cors else []
         offers += ["tenants"] if len({key.principal for key in settings.keys}) > 1 else []
         return {
             "release": RELEASE,
             "header": HEADER,
+            "headers": list(settings.headers),
             "options": settings.options.as_json(),
             "offers": offers,
             "single_user": settings.single_user,

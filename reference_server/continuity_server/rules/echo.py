@@ -1,7 +1,6 @@
 """ECHO: how a client names a session, and how it learns the id of its session. Pure: header fields in, header fields out."""
 
-import unicodedata
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
@@ -22,12 +21,12 @@ CORS_EXPOSED: Final = (HEADER, DEGRADED_HEADER, "Retry-After")
 
 def is_id(text: str) -> bool:
     """Whether a client could send this text as the id of a session."""
-    return text.strip(" \t") == text != "" and len(text) <= MAX_ID and not _has_control_characters(text)
+    return 0 < len(text) <= MAX_ID and _is_visible_ascii(text)
 
 
-def _has_control_characters(text: str) -> bool:
-    """Whether there are control characters, or lone surrogates, which stand for bytes that are not UTF-8."""
-    return any(unicodedata.category(character) in {"Cc", "Cs"} for character in text)
+def _is_visible_ascii(text: str) -> bool:
+    """Whether there are only visible ASCII characters: every client and proxy passes these on unchanged."""
+    return all("!" <= character <= "~" for character in text)
 
 
 class Surface(Enum):
@@ -51,30 +50,37 @@ class EchoRules:
 
     options: Options
 
-    def sent_id(self, fields: Iterable[tuple[str, str]]) -> str | None:
-        """ISOLATE-03: two continuity headers are refused; a single one is checked."""
-        values = [value for name, value in fields if self.is_continuity_header(name)]
+    def sent_id(self, fields: Iterable[tuple[str, str]], headers: Sequence[str] = (HEADER,)) -> str | None:
+        """ECHO-14: the first of the continuity headers that has a value names the session."""
+        sent = list(fields)
+        named = (self.id_in(sent, header) for header in headers)
+        return next((session for session in named if session is not None), None)
+
+    def id_in(self, fields: Iterable[tuple[str, str]], header: str) -> str | None:
+        """ISOLATE-03: the same header twice is refused; a single one is checked."""
+        values = [value for name, value in fields if self.is_header(name, header)]
         if len(values) > 1:
-            raise Refusal(Case.INVALID_SESSION_ID, f"The request has {len(values)} {HEADER} headers. Send one.")
+            raise Refusal(Case.INVALID_SESSION_ID, f"The request has {len(values)} {header} headers. Send one.")
         return self.named_id(values[0].strip(" \t")) if values else None
 
-    def is_continuity_header(self, name: str) -> bool:
+    def is_header(self, name: str, header: str) -> bool:
         """ECHO-04: the field name in any case."""
-        return name.lower() == HEADER.lower()
+        return name.lower() == header.lower()
 
     def named_id(self, value: str) -> str | None:
         """ECHO-04: an empty value equals no header."""
         return self.checked_id(value) if value else None
 
     def checked_id(self, value: str) -> str:
-        """ISOLATE-03, -04: control characters, bytes that are not UTF-8 and more than 256 characters are refused."""
+        """ISOLATE-03, -04: an id is 1 to 256 visible ASCII characters; anything else is refused."""
         if len(value) > MAX_ID:
             raise Refusal(
                 Case.INVALID_SESSION_ID, f"The id in {HEADER} has more than {MAX_ID} characters. Send a shorter one."
             )
-        if _has_control_characters(value):
+        if not _is_visible_ascii(value):
             raise Refusal(
-                Case.INVALID_SESSION_ID, f"The id in {HEADER} has a control character or is no UTF-8. Send text."
+                Case.INVALID_SESSION_ID,
+                f"The id in {HEADER} is not visible ASCII. Send an id without blanks and accents.",
             )
         return value
 

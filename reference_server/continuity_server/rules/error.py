@@ -24,19 +24,21 @@ class Case(Enum):
     INVALID_KEY = Kind(401, "authentication_error", "invalid_api_key")
     REQUIRES_KEY = Kind(403, "permission_error", "session_requires_key")
     INVALID_SESSION_ID = Kind(400, "invalid_request_error", "invalid_session_id")
-    SESSION_CONFLICT = Kind(400, "invalid_request_error", "session_conflict")
+    SESSION_CONFLICT = Kind(409, "invalid_request_error", "session_conflict")
     MUTUALLY_EXCLUSIVE = Kind(400, "invalid_request_error", "mutually_exclusive_parameters")
     INVALID_REQUEST = Kind(400, "invalid_request_error", "invalid_request")
     INVALID_JSON = Kind(400, "invalid_request_error", "invalid_json")
     PREVIOUS_RESPONSE_NOT_FOUND = Kind(404, "not_found_error", "previous_response_not_found")
     RESPONSE_NOT_FOUND = Kind(404, "not_found_error", "response_not_found")
+    CONVERSATION_NOT_FOUND = Kind(404, "not_found_error", "conversation_not_found")
     SESSION_NOT_FOUND = Kind(404, "not_found_error", "session_not_found")
+    TOOL_CALL_NOT_FOUND = Kind(404, "not_found_error", "tool_call_not_found")
     NOT_FOUND = Kind(404, "not_found_error", "not_found")
     METHOD_NOT_ALLOWED = Kind(405, "invalid_request_error", "method_not_allowed")
     SESSION_BUSY = Kind(409, "conflict_error", "session_busy")
     TOO_LARGE = Kind(413, "invalid_request_error", "request_too_large")
     NOT_JSON = Kind(415, "invalid_request_error", "unsupported_media_type")
-    KEY_REUSED = Kind(422, "invalid_request_error", "idempotency_key_reused")
+    KEY_REUSED = Kind(409, "invalid_request_error", "idempotency_key_reused")
     RATE_LIMITED = Kind(429, "server_error", "upstream_error")
     INTERNAL = Kind(500, "server_error", "internal_error")
     UPSTREAM = Kind(502, "server_error", "upstream_error")
@@ -70,6 +72,12 @@ class ErrorRules:
         """ISOLATE-12: the OpenAI envelope. The message is one of ours: no trace, path, SQL or key gets in."""
         kind = self.error_kind(refusal.case)
         return {"error": {"message": str(refusal), "type": kind.type, "param": refusal.param, "code": kind.code}}
+
+    def retry_fields(self, refusal: Refusal) -> list[tuple[str, str]]:
+        """CONCUR-05: a busy session says when to try again. Clients of OpenAI repeat every other 409 too, unless they are told not to."""
+        if refusal.retry_after is not None:
+            return [("Retry-After", str(refusal.retry_after))]
+        return [("X-Should-Retry", "false")] if refusal.case in {Case.SESSION_CONFLICT, Case.KEY_REUSED} else []
 
     def error_text(self, body: dict[str, Any]) -> tuple[str, str]:
         """ISOLATE-12, CONTRACT-03: every error is JSON, like every other answer. Returns the text and its content type."""

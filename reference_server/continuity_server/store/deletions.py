@@ -17,6 +17,11 @@ class Deletions:
         self._replays(owner, session)
         self._row(owner, session)
 
+    def conversation(self, owner: str, conversation: str) -> None:
+        """SLUG-24: delete a conversation object and its slug. Its sessions are deleted by themselves."""
+        self._connection.execute("DELETE FROM conversations WHERE owner=? AND name=?", (owner, conversation))
+        self._connection.execute("DELETE FROM conversation_objects WHERE owner=? AND id=?", (owner, conversation))
+
     def response(self, owner: str, response: str) -> None:
         """SLUG-15, -18: delete this response only. Its slug keeps the session."""
         self._release_slug(owner, response)
@@ -31,7 +36,12 @@ class Deletions:
         self._connection.execute("DELETE FROM messages WHERE owner=? AND session=?", (owner, session))
 
     def _slugs(self, owner: str, session: str) -> None:
-        """Delete the slugs of a session. A slug of the old schema is found by its response, so slugs go before responses."""
+        """Delete the slugs of a session, with the objects of those that the server named. A slug of the old schema is found by its response, so slugs go before responses."""
+        query = (
+            "DELETE FROM conversation_objects WHERE owner=?1 AND id IN "
+            "(SELECT name FROM conversations WHERE owner=?1 AND session=?2)"
+        )
+        self._connection.execute(query, (owner, session))
         self._connection.execute("DELETE FROM conversations WHERE owner=? AND session=?", (owner, session))
         query = (
             "DELETE FROM conversations WHERE owner=?1 AND session IS NULL AND response_id IN "

@@ -40,6 +40,15 @@ class StoredSlug:
 
 
 @dataclass(frozen=True, slots=True)
+class StoredConversation:
+    """A slug that the server named itself: the object that a client gets for it."""
+
+    id: str
+    created: int
+    metadata: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class SlugWrite:
     """The session that a slug is in from now on."""
 

@@ -56,6 +56,13 @@ CREATE TABLE IF NOT EXISTS messages (
     data TEXT NOT NULL
 );
 CREATE INDEX IF NOT EXISTS messages_by_session ON messages (owner, session, epoch, seq);
+CREATE TABLE IF NOT EXISTS conversation_objects (
+    owner TEXT NOT NULL,
+    id TEXT NOT NULL,
+    created INTEGER NOT NULL,
+    metadata TEXT NOT NULL,
+    PRIMARY KEY (owner, id)
+);
 CREATE TABLE IF NOT EXISTS replays (
     owner TEXT NOT NULL,
     scope TEXT NOT NULL,

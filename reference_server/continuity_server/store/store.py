@@ -19,9 +19,9 @@ from continuity_server.store.backfill import Backfill
 from continuity_server.store.deletions import Deletions
 from continuity_server.store.faults import Faults
 from continuity_server.store.histories import LAST, Histories
-from continuity_server.store.records import Replay, StoredResponse, StoredSlug, Write
+from continuity_server.store.records import Replay, StoredConversation, StoredResponse, StoredSlug, Write
 from continuity_server.store.upgrade import transaction
-from continuity_server.store.write import apply, touch
+from continuity_server.store.write import add_conversation, apply, touch
 
 logger = logging.getLogger("continuity.store")
 
@@ -119,6 +119,10 @@ class Store:
         rows = self._read(query, owner, root)
         return rows[0][0] if rows else None
 
+    def conversation(self, owner: str, ident: str) -> StoredConversation | None:
+        rows = self._read("SELECT id, created, metadata FROM conversation_objects WHERE owner=? AND id=?", owner, ident)
+        return StoredConversation(rows[0][0], rows[0][1], json.loads(rows[0][2])) if rows else None
+
     def replay(self, owner: str, scope: str, key: str) -> Replay | None:
         rows = self._read("SELECT * FROM replays WHERE owner=? AND scope=? AND key=?", owner, scope, key)
         return _replay(rows[0]) if rows else None
@@ -164,6 +168,20 @@ class Store:
 
     async def delete_response(self, owner: str, response: str) -> None:
         await self._change(lambda: self._deletions.response(owner, response))
+
+    async def add_conversation(self, owner: str, made: StoredConversation, session: str) -> None:
+        """Store a conversation object, and its slug with the id of the session that its first turn begins."""
+        await self._change(lambda: add_conversation(self._connection, owner, made, session))
+
+    async def delete_conversation(self, owner: str, conversation: str, sessions: Sequence[str]) -> None:
+        """Delete a conversation object together with its slug and these sessions."""
+
+        def delete() -> None:
+            for session in sessions:
+                self._deletions.session(owner, session)
+            self._deletions.conversation(owner, conversation)
+
+        await self._change(delete)
 
     async def evict(self, owner: str, response: str) -> None:
         """Remove a response as the cache does: its slug stays as it is."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from continuity_server.rules.compress import Covered, Session
 from continuity_server.store.histories import Histories
-from continuity_server.store.records import Ended, HistoryWrite, Replay, SlugWrite, Write
+from continuity_server.store.records import Ended, HistoryWrite, Replay, SlugWrite, StoredConversation, Write
 
 
 def apply(connection: sqlite3.Connection, histories: Histories, write: Write) -> None:
@@ -35,6 +35,13 @@ def ensure_session(connection: sqlite3.Connection, owner: str, session: Session)
     """Create a session, unless it is there."""
     query = "INSERT OR IGNORE INTO sessions (owner, id, root, parent, kind, created) VALUES (?,?,?,?,?,?)"
     connection.execute(query, (owner, session.id, session.root, session.parent, session.kind, int(time.time())))
+
+
+def add_conversation(connection: sqlite3.Connection, owner: str, made: StoredConversation, session: str) -> None:
+    """Store a conversation object and its slug. The session itself is stored with its first turn."""
+    values = (owner, made.id, made.created, json.dumps(made.metadata))
+    connection.execute("INSERT INTO conversation_objects (owner, id, created, metadata) VALUES (?,?,?,?)", values)
+    _write_slug(connection, owner, SlugWrite(made.id, session), None)
 
 
 def touch(connection: sqlite3.Connection, owner: str, response: str) -> None:

@@ -14,6 +14,7 @@ from continuity_server.model.types import ModelFailedError
 from continuity_server.rules import Rules
 from continuity_server.rules.echo import SessionInfo
 from continuity_server.rules.error import Case, Refusal
+from continuity_server.store.records import Write
 from continuity_server.store.store import Store, StoreUnreadableError
 from continuity_server.turn.commit import Committer
 from continuity_server.turn.history import HistoryReader
@@ -132,8 +133,13 @@ class Agent:
         body = turn.request.shape(output, after)
         # The header of a stream is sent before anyone knows whether the session rotates (COMPRESS-07).
         header = turn.session_info if turn.request.stream else after
-        await self._committer.commit(self._committer.recorded(turn, write, header.id, body))
-        return Outcome(body, header)
+        outcome = Outcome(body, header)
+        await self._keep(self._committer.recorded(turn, write, header.id, body), outcome)
+        return outcome
+
+    async def _keep(self, write: Write, outcome: Outcome) -> None:  # noqa: ARG002 - defects answer with it before they write
+        """DURABLE-02: store the turn before anybody gets its outcome."""
+        await self._committer.commit(write)
 
     def _info_after(self, turn: Turn, tip: str) -> SessionInfo:
         """COMPRESS-01, -07: the answer whose turn rotated the session names the new id, a stream at its end."""

@@ -1,5 +1,7 @@
 """Resolving: from what a request names to the destination of its turn. It reads the store and asks the rules; it writes nothing."""
 
+from dataclasses import replace
+
 from continuity_server.rules import Rules
 from continuity_server.rules.compress import Session
 from continuity_server.rules.echo import Surface
@@ -39,7 +41,8 @@ class Resolver:
     def _chat(self, request: TurnRequest) -> Destination:
         session, derived = self._rules.chosen_id(request.header, lambda: self._rules.derived_id(request.body))
         if session is None:
-            return self._fresh(request.principal)
+            # DERIVE-16: nobody names a session, so the history is the body's, as it is in a session with a derived id.
+            return replace(self._fresh(request.principal), derived=derived)
         return self._named(request.principal, session, derived=derived)
 
     def _fresh(self, principal: str) -> Destination:
@@ -78,8 +81,10 @@ class Resolver:
             return self._new_slug(request, slug)
         session = self._slug_session(stored)
         tip = self._slug_tip(owner, session)
-        if tip is None:
+        if tip is None and request.header is None:
             return Destination(owner, tip=session, root=session, slug=slug, chain=session)
+        if tip is None:
+            return self._new_slug(request, slug)
         self._check_header(request, tip)
         return Destination(
             owner, tip.id, tip.root, session=tip, slug=slug, chain=tip.root, response_gone=stored.response_gone
