@@ -108,7 +108,7 @@ class OgxTarget:
             slugs="made",
             principals={"alice": _KEY},
             options={"derivation": "none", "compaction": "in-place", "environment": "none", "tells": "nothing"},
-            offers=frozenset({"responses", "streaming"}),
+            offers=frozenset({"responses", "stored-responses", "conversations", "streaming"}),
             limits=Limits(parallel=3, at_once=6, turn_seconds=90, ids=100, disturbed=1, examples=2),
             process=Process(
                 (str(home / "bin" / "ogx"), "run", "{folder}/run.yaml", "--insecure"),

@@ -68,6 +68,7 @@ class OpenClawTarget:
         return Profile(
             name=f"openclaw {version}",
             header="x-openclaw-session-key",
+            sessions_by_user=True,
             model="openclaw",
             slugs="none",
             principals={"alice": _KEY},

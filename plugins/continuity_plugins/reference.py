@@ -10,6 +10,8 @@ from continuity_conformance.plugin import Limits, Process, Profile, Say, ToolCal
 ORIGIN = "http://continuity.test"
 _RESPONSES = 40
 """The size of the response cache of a server that plays one scenario at a time. Small, so that it fills quickly."""
+_SECOND_HEADER = "X-Session-Id"
+"""A header that several clients send; the server takes it where its own is absent."""
 _BODY = 1_000_000
 """The largest request body in bytes. Small, so that a larger one is sent quickly."""
 _ENVIRONMENT = {"SSL_CERT_FILE": os.devnull, "SSL_CERT_DIR": os.devnull}
@@ -41,6 +43,7 @@ def reference_profile(extra: tuple[str, ...] = (), options: Mapping[str, str] | 
         "--db={folder}/continuity.db",
         "--model={probe}",
         f"--max-body={_BODY}",
+        f"--header={_SECOND_HEADER}",
     )
     start = (*server, f"--controls={token}", f"--cors={ORIGIN}", *(f"--key={name}={key}" for name, key in keys.items()))
     return Profile(
@@ -53,6 +56,8 @@ def reference_profile(extra: tuple[str, ...] = (), options: Mapping[str, str] | 
             alone=(f"--max-responses={_RESPONSES}",),
             keyless=(*server, "--public", *more),
         ),
+        # The only release there is takes over its own data.
+        previous=Process(start, env=_ENVIRONMENT),
         token=token,
         origin=ORIGIN,
         limits=Limits(parallel=32, responses=_RESPONSES, body=_BODY),

@@ -12,8 +12,10 @@ from continuity_conformance.checks import (
     durable,
     echo,
     error,
+    history,
     isolate,
     migrate,
+    slug,
     stream,
 )
 
@@ -25,7 +27,9 @@ __all__ = [
     "durable",
     "echo",
     "error",
+    "history",
     "isolate",
     "migrate",
+    "slug",
     "stream",
 ]

@@ -1,7 +1,7 @@
 """Claims: what a target declares about itself, and what shows whether it is true.
 
 A claim to do something rests on verdicts of the same run: `PROVEN_BY` names the requirements for each option value and
-each offer. A claim *not* to do something has no scenario, so `trials.py` tries it, once and cheaply.
+each offer, and `CONTRADICTED_BY` which of their failures contradict it. A claim *not* to do something has no scenario, so `trials.py` tries it, once and cheaply.
 """
 
 from collections.abc import Iterator, Mapping
@@ -10,7 +10,7 @@ from typing import Final
 
 from continuity_conformance.checks.trials import TRIALS
 from continuity_conformance.core.failure import Unmet, Untested
-from continuity_conformance.core.verdicts import Result, Verdict
+from continuity_conformance.core.verdicts import Evidence, Result, Verdict
 from continuity_conformance.scenario.context import Target
 from continuity_conformance.scenario.dialogue import Dialogue
 
@@ -30,7 +30,12 @@ PROVEN_BY: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "environment: shared": ("ENV-02",),
         "environment: per-session": ("ENV-02",),
         "tells: header": ("ECHO-01",),
+        "announces: finish-chunk": ("COMPRESS-07",),
+        "announces: event": ("COMPRESS-07",),
+        "announces: other": ("COMPRESS-08",),
         "offers responses": ("ECHO-05",),
+        "offers stored-responses": ("SLUG-15",),
+        "offers conversations": ("SLUG-24",),
         "offers streaming": ("ECHO-03",),
         "offers compression": ("COMPRESS-02", "COMPRESS-14"),
         "offers cors": ("ECHO-07",),
@@ -40,6 +45,21 @@ PROVEN_BY: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "offers tenants": ("ISOLATE-06",),
     }
 )
+_ABSENT: Final = frozenset({"status"})
+CONTRADICTED_BY: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
+    {
+        "derivation": frozenset({"session"}),
+        "compaction": frozenset({"session"}),
+        "echo": frozenset({"session"}),
+        "degraded": frozenset({"status"}),
+        "turns": frozenset({"status"}),
+        "environment": frozenset({"reads"}),
+        "tells": frozenset({"headers", "session"}),
+        "offers cors": frozenset({"status", "headers"}),
+        "offers idempotency": frozenset({"status", "answer"}),
+    }
+)
+"""The expectations whose failure shows that a claim is not true, by option or offer. An offer that is not listed is refuted by a refusal."""
 UNPROVABLE: Final = frozenset({"offers replicas"})
 """Claims that nobody can verify through one address."""
 _SETTLED: Final = frozenset({Verdict.PASS, Verdict.NOT_APPLICABLE})
@@ -50,14 +70,14 @@ def claims_of(target: Target) -> Iterator[str]:
     declared = target.declared
     yield from ["header"] if declared.header else []
     yield from (f"{option}: {value}" for option, value in declared.options.items())
-    yield from _claims_about_offers(target) if declared.offers else ()
-    yield from ["single user"] if target.single_user else []
-    yield from ["slugs: none"] if target.profile.slugs == "none" and "responses" in target.offers else []
+    yield from _claims_about_offers(declared.offers, target) if declared.offers is not None else ()
+    yield from ["single user"] if declared.single_user else []
 
 
-def _claims_about_offers(target: Target) -> Iterator[str]:
-    yield from (f"offers {offer}" for offer in sorted(target.offers))
-    yield from (claim for claim in TRIALS if claim.startswith("no ") and claim[3:] not in target.offers)
+def _claims_about_offers(offers: frozenset[str], target: Target) -> Iterator[str]:
+    # Every target is taken to offer chat unless it says otherwise, so this is no claim of its own.
+    yield from (f"offers {offer}" for offer in sorted(offers & target.offers - {"chat"}))
+    yield from (claim for claim in TRIALS if claim.startswith("no ") and claim[3:] not in offers)
 
 
 async def verify_claim(dialogue: Dialogue, claim: str) -> None:
@@ -75,13 +95,23 @@ def is_proven(claim: str, decided: Mapping[str, Result]) -> bool:
 
 
 def _conclude(claim: str, decided: Mapping[str, Result]) -> list[str]:
-    """Raise Unmet if a requirement that the claim rests on failed. Return a note if one has no verdict."""
+    """Raise Unmet if a failure contradicts the claim. Return a note if a requirement that it rests on has no verdict, or fails for another reason."""
     requirements = PROVEN_BY.get(claim, ())
-    failed = [decided[ident] for ident in requirements if ident in decided and decided[ident].verdict is Verdict.FAIL]
-    if failed:
-        raise _untrue(claim, f"{failed[0].id} fails: {failed[0].reason}")
+    for result in (decided[ident] for ident in requirements if ident in decided):
+        contradiction = next((each for each in result.evidence if _contradicts(claim, each)), None)
+        if contradiction:
+            raise _untrue(claim, f"{result.id} fails: {contradiction.reason or result.reason}")
     missing = [ident for ident in requirements if ident not in decided or decided[ident].verdict not in _SETTLED]
-    return [f"the claim “{claim}” rests on {', '.join(missing)}, which is not tested"] if missing else []
+    return [f"the claim “{claim}” rests on {', '.join(missing)}, which did not pass"] if missing else []
+
+
+def _contradicts(claim: str, evidence: Evidence) -> bool:
+    """Whether a failure shows that the claim is not true. A feature that is there and has a defect of its own does not."""
+    if evidence.outcome is not Verdict.FAIL:
+        return False
+    if claim == "header":
+        return evidence.expectation == "session" and evidence.actual == "absent"
+    return evidence.expectation in CONTRADICTED_BY.get(claim.partition(":")[0], _ABSENT)
 
 
 async def _try(dialogue: Dialogue, claim: str) -> None:

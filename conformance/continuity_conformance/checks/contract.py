@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import TYPE_CHECKING
 
-from continuity_conformance.checks.registry import CAMPAIGN_CHECKS, Check, check, seeded
+from continuity_conformance.checks.registry import CAMPAIGN_CHECKS, Check, check, keyed, seeded
 from continuity_conformance.core.failure import Untested
 from continuity_conformance.fuzz.findings import Concern, Finding, fail_on_findings
 from continuity_conformance.fuzz.generated.session_list import check_session_list
@@ -20,7 +20,11 @@ if TYPE_CHECKING:
 
 
 async def keeps_sessions(dialogue: Dialogue) -> None:
-    """Positive control with three different sessions: a server that answers everything identically cannot pass."""
+    """Positive control with different sessions: a server that answers everything identically cannot pass."""
+    if "chat" not in dialogue.context.target.offers:
+        await dialogue.do("respond", {"response": "$first"}, say="red")
+        await dialogue.do("respond", {"response": "$second"}, say="blue")
+        return
     await dialogue.do("chat", {"session": "$derived"}, say="red")
     await dialogue.do("chat", {"session": "$id"}, session="$id", say="blue")
     await dialogue.do("chat", {"session": "$other"}, session="$other", say="green")
@@ -86,6 +90,7 @@ async def large_bodies_survived(dialogue: Dialogue) -> None:
     await _properties(dialogue, lambda properties: properties.bodies.huge_or_deep())
 
 
+@keyed
 @after_positive_control
 async def key_asked_everywhere(dialogue: Dialogue) -> None:
     """CONTRACT-08: every operation requires exactly the key."""
@@ -127,7 +132,7 @@ async def other_types_refused(dialogue: Dialogue) -> None:
 async def _documented_session_list(dialogue: Dialogue) -> None:
     """Check the list of sessions where the target has one in the documented form."""
     target = dialogue.context.target
-    if "sessions" in target.offers and target.profile.documented_sessions:
+    if {"sessions", "chat"} <= target.offers and target.profile.documented_sessions:
         await check_session_list(dialogue, "$id", "$other")
 
 

@@ -1,11 +1,13 @@
 """The checks of CONTRACT with sequences: turns, branches, losses, rotations, deletions and restarts in any order."""
 
+from dataclasses import replace
 from typing import Final
 
 from continuity_conformance.checks.registry import check, disturbing, seeded
 from continuity_conformance.core.failure import Unmet, Untested
 from continuity_conformance.fuzz.sequence.counterexample import Counterexample, parsed_steps
 from continuity_conformance.fuzz.sequence.generator import SequenceScope
+from continuity_conformance.fuzz.sequence.readings import readings_of
 from continuity_conformance.fuzz.sequence.search import scope_of, search, shows_compressions
 from continuity_conformance.scenario.dialogue import Dialogue
 
@@ -58,6 +60,8 @@ async def _search(
     dialogue: Dialogue, scope: SequenceScope, sequences_per_example: int, shrinks: int = _SHRINKS
 ) -> None:
     context, budget = dialogue.context, dialogue.context.budget
+    readings = await readings_of(context)
+    scope = replace(scope, own_branches=readings.own_branches, one_history=readings.one_history)
     examples = budget.examples * sequences_per_example
     result = await search(context, scope, examples=examples, seed=budget.seed, shrinks=shrinks)
     dialogue.untested.extend(result.untested)

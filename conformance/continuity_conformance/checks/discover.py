@@ -11,7 +11,7 @@ from continuity_conformance.scenario.dialogue import Dialogue
 @concluding
 @check
 async def claims_are_true(dialogue: Dialogue) -> None:
-    """DISCOVER-02: what the target declares about itself agrees with the results of the other requirements."""
+    """DISCOVER-02: what the target declares in its capabilities agrees with the results of the other requirements."""
     claims = _claims(dialogue)
     for claim in claims:
         await verify_claim(dialogue, claim)
@@ -21,7 +21,7 @@ async def claims_are_true(dialogue: Dialogue) -> None:
 def _claims(dialogue: Dialogue) -> Sequence[str]:
     claims = list(claims_of(dialogue.context.target))
     if not claims:
-        raise Inapplicable("the target declares nothing, neither in its capabilities nor in a profile")
+        raise Inapplicable("the target declares nothing: it has no capabilities")
     return claims
 
 

@@ -17,7 +17,9 @@ async def killed_under_load(dialogue: Dialogue) -> None:
     """DURABLE-04: after several kills under load, the model sees every acknowledged turn."""
     by_id = [LoadClient(dialogue, "chat", {"session": f"$id-{k}"}, f"$id-{k}") for k in range(_CLIENTS)]
     by_slug = [LoadClient(dialogue, "respond", {"conversation": f"$slug-{k}"}, f"$s-{k}") for k in range(_CLIENTS)]
-    clients = [*by_id, *(by_slug if dialogue.context.target.takes_slugs else [])]
+    target = dialogue.context.target
+    chats = "chat" in target.offers or not target.takes_slugs
+    clients = [*(by_id if chats else []), *(by_slug if target.takes_slugs else [])]
     # On some targets a slug has to be created first: it exists before the first kill.
     await asyncio.gather(*(client.turn() for client in clients))
     await kill_under_load(dialogue, clients, _KILLS)

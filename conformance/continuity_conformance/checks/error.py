@@ -14,12 +14,11 @@ _NOBODY: Final[Mapping[str, str]] = {"as": "nobody"}
 @check
 async def bad_json(dialogue: Dialogue) -> None:
     """ERROR-06: a body that is not JSON, or has lone surrogates in it, is refused."""
-    path = "/v1/chat/completions"
-    await dialogue.do("chat", {"session": "$id", "sees": ["red"]}, session="$id", say="red")
-    refused = _error(400, "invalid_request_error", "invalid_json")
+    path = await _first_turn(dialogue)
+    refused = _error([400, 422], "invalid_request_error", "invalid_json")
     for body in (b'{"messages": [', b"", b'{"messages": "\xff"}', b'{"model": "\\ud800", "messages": []}'):
         await dialogue.do("request", refused, method="POST", path=path, headers=_JSON, body=body)
-    await dialogue.do("chat", {"session": "$id", "sees": ["red", "blue"]}, session="$id", say="blue")
+    await _second_turn(dialogue)
 
 
 @check
@@ -27,10 +26,27 @@ async def body_too_large(dialogue: Dialogue) -> None:
     """ERROR-10: a body that is one byte over the limit in the profile is refused."""
     largest = dialogue.interventions.largest_body()
     body = b'{"messages": "' + b" " * (largest - 15) + b'"}'
-    await dialogue.do("chat", {"session": "$id", "sees": ["red"]}, session="$id", say="red")
+    path = await _first_turn(dialogue)
     refused = _error(413, "invalid_request_error", "request_too_large")
-    await dialogue.do("request", refused, method="POST", path="/v1/chat/completions", headers=_JSON, body=body)
-    await dialogue.do("chat", {"session": "$id", "sees": ["red", "blue"]}, session="$id", say="blue")
+    await dialogue.do("request", refused, method="POST", path=path, headers=_JSON, body=body)
+    await _second_turn(dialogue)
+
+
+async def _first_turn(dialogue: Dialogue) -> str:
+    """Begin a conversation on an endpoint that keeps them, and return its path."""
+    if "chat" in dialogue.context.target.offers:
+        await dialogue.do("chat", {"session": "$id", "sees": ["red"]}, session="$id", say="red")
+        return "/v1/chat/completions"
+    await dialogue.do("respond", {"response": "$first", "sees": ["red"]}, say="red")
+    return "/v1/responses"
+
+
+async def _second_turn(dialogue: Dialogue) -> None:
+    """Continue the conversation: nothing between the two turns is part of it."""
+    if "chat" in dialogue.context.target.offers:
+        await dialogue.do("chat", {"session": "$id", "sees": ["red", "blue"]}, session="$id", say="blue")
+    else:
+        await dialogue.do("respond", {"sees": ["red", "blue"]}, previous_response_id="$first", say="blue")
 
 
 @costly
@@ -44,5 +60,5 @@ async def forbidden_without_keys(dialogue: Dialogue) -> None:
         await dialogue.do("chat", {"sees": ["green"]}, **_NOBODY, say="green")
 
 
-def _error(status: int, kind: str, code: str) -> dict[str, object]:
+def _error(status: int | list[int], kind: str, code: str) -> dict[str, object]:
     return {"status": status, "body": {"error": {"type": kind, "code": code}}}

@@ -1,9 +1,10 @@
-"""Checks of ISOLATE: keys on every operation, a server without keys, ids that are paths, and a thousand new ids."""
+"""Checks of ISOLATE: keys on every operation, a server without keys, ids that are paths or forged, and a thousand new ids."""
 
 import asyncio
 import itertools
 import json
 import math
+import string
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import zip_longest
@@ -20,18 +21,22 @@ from continuity_conformance.http.reading import read
 from continuity_conformance.scenario.dialogue import Dialogue
 from continuity_conformance.scenario.exchange import Exchange
 from continuity_conformance.scenario.interventions import made_step
-from continuity_conformance.scenario.request_builder import WRONG_KEY, turn_request
+from continuity_conformance.scenario.request_builder import WRONG_KEY, plain_request, turn_request
 
 _REFUSED: Final[Mapping[str, object]] = {"status": 401, "headers": {"$HEADER": "absent"}, "hides": ["secret"]}
-_FORBIDDEN: Final[Mapping[str, object]] = {"status": 403, "headers": {"$HEADER": "absent"}}
-_PUBLIC: Final = (("GET", "/health"), ("OPTIONS", "/v1/chat/completions"))
+_FORBIDDEN: Final[Mapping[str, object]] = {"status": [401, 403], "headers": {"$HEADER": "absent"}}
+_HEALTH: Final = "/health"
 _MISSING: Final = frozenset({0, 401, 404})
+_REFUSALS: Final = (400, 404, 422)
 _ANSWERED: Final[Mapping[str, object]] = {"status": ["2xx", "4xx"]}
 _IDS: Final = 1000
 _BITS: Final = 120.0
 _TOLERANCE: Final = 0.5
 """How far the estimate from a thousand ids may be below 120 bits: twenty times its standard deviation. With fewer ids the
 tolerance grows."""
+_PLACES: Final = 8
+_LAST: Final = 3
+"""How many characters of an id are changed: so many places all over it, and this many at its end."""
 _USELESS_IDS: Final = "a new id can be neither read nor continued, so it protects nothing"
 _MINTING: Final = "many turns, each with ids of its own"
 
@@ -50,33 +55,36 @@ async def every_operation_wants_a_key(dialogue: Dialogue) -> None:
                 await dialogue.do("request", expected, **request)
     for request in itertools.chain.from_iterable(operation.without_token() for operation in operations):
         await dialogue.do("request", {"status": 404}, **request)
-    for principal, stream in itertools.product(("nobody", "stranger"), (False, True)):
-        turn = {"as": principal, "session": "$hers", "say": f"{principal} {stream}", "stream": stream}
-        await dialogue.do("chat", _REFUSED, **turn)
-    await dialogue.do("chat", {"session": "$hers", "sees": ["secret", "mine"]}, session="$hers", say="mine")
-    await _response_still_stored(dialogue)
-    await _public_paths_need_no_key(dialogue)
+    for verb, named in _ways_to_continue(dialogue).items():
+        for principal, stream in itertools.product(("nobody", "stranger"), (False, True)):
+            turn = {**named, "as": principal, "say": f"{verb} {principal} {stream}", "stream": stream}
+            await dialogue.do(verb, _REFUSED, **turn)
+        await dialogue.do(verb, {"sees": ["secret", f"{verb} mine"]}, **named, say=f"{verb} mine")
+    await _health_needs_no_key(dialogue)
 
 
-async def _public_paths_need_no_key(dialogue: Dialogue) -> None:
-    """/health and OPTIONS, if the target has them, give the same status with and without a key."""
-    for method, path in _PUBLIC:
-        status = (await dialogue.do("request", {"status": "any"}, method=method, path=path)).answer.status
-        if status not in _MISSING:
-            expected = {"status": status, "hides": ["secret"]}
-            await dialogue.do("request", expected, method=method, path=path, **{"as": "nobody"})
+async def _health_needs_no_key(dialogue: Dialogue) -> None:
+    """/health, if the target has it, gives the same status with and without a key."""
+    status = (await dialogue.do("request", {"status": "any"}, method="GET", path=_HEALTH)).answer.status
+    if status not in _MISSING:
+        expected = {"status": status, "hides": ["secret"]}
+        await dialogue.do("request", expected, method="GET", path=_HEALTH, **{"as": "nobody"})
 
 
 async def _store_secret(dialogue: Dialogue) -> None:
-    """Create a session with a secret in it, and a response if the target has responses."""
-    await dialogue.do("chat", {"session": "$hers", "sees": ["secret"]}, session="$hers", say="secret")
-    if "responses" in dialogue.context.target.offers:
-        await dialogue.do("respond", {"response": "$response"}, say="a response")
+    """Create a session with a secret in it, and a response, each if the target keeps such conversations."""
+    ways = _ways_to_continue(dialogue)
+    if "chat" in ways:
+        await dialogue.do("chat", {"session": "$hers", "sees": ["secret"]}, session="$hers", say="secret")
+    if "respond" in ways:
+        await dialogue.do("respond", {"response": "$response", "sees": ["secret"]}, say="secret")
 
 
-async def _response_still_stored(dialogue: Dialogue) -> None:
-    if await _responses_readable(dialogue):
-        await dialogue.do("get", {"body": {"id": "$response"}}, response="$response")
+def _ways_to_continue(dialogue: Dialogue) -> Mapping[str, Mapping[str, str]]:
+    """The endpoints on which the target keeps conversations, each with how the stored one is named."""
+    offers = dialogue.context.target.offers
+    ways = {"chat": {"session": "$hers"}, "respond": {"previous_response_id": "$response"}}
+    return {verb: ways[verb] for verb, offer in (("chat", "chat"), ("respond", "responses")) if offer in offers}
 
 
 async def _responses_readable(dialogue: Dialogue) -> bool:
@@ -91,8 +99,15 @@ async def _operations(dialogue: Dialogue) -> Sequence[Operation]:
     available = [exchange.request.path for exchange in exchanges if exchange.answer.accepted]
     document_paths = frozenset(map(dialogue.context.server.document_path, available))
     operations = protected_operations(dialogue.context.target, document_paths)
-    readable = await _responses_readable(dialogue)
-    return [each for each in operations if readable or not each.template.startswith("/v1/responses/")]
+    absent = tuple(
+        path
+        for path, there in (
+            ("/v1/responses/", await _responses_readable(dialogue)),
+            ("/v1/chat/", "chat" in dialogue.context.target.offers),
+        )
+        if not there
+    )
+    return [each for each in operations if not each.template.startswith(absent)]
 
 
 def _key(dialogue: Dialogue) -> str:
@@ -121,13 +136,20 @@ def _wrong_credentials(field: KeyField, key: str) -> Sequence[Mapping[str, str]]
 async def without_keys(dialogue: Dialogue) -> None:
     """ISOLATE-02: a server without keys answers turns, but continues none by header, slug or response id."""
     async with without_a_key(dialogue):
-        nobody = {"as": "nobody"}
-        await dialogue.do("chat", {"session": "$told"}, **nobody, say="red")
-        for number, session in enumerate(("$told", "$named")):
-            await dialogue.do("chat", _FORBIDDEN, **nobody, session=session, say=f"blue {number}")
-            await dialogue.do("chat", _FORBIDDEN, **nobody, session=session, say=f"green {number}", stream=True)
+        await _no_chat_continues(dialogue)
         await _no_response_continues(dialogue)
-        await dialogue.do("chat", {"sees": ["brown"]}, **nobody, say="brown")
+
+
+async def _no_chat_continues(dialogue: Dialogue) -> None:
+    if "chat" not in dialogue.context.target.offers:
+        return
+    nobody = {"as": "nobody"}
+    await dialogue.do("chat", {"session": "$told"}, **nobody, say="red")
+    told = ("$told",) if dialogue.context.target.options["tells"] == "header" else ()
+    for number, session in enumerate((*told, "$named")):
+        await dialogue.do("chat", _FORBIDDEN, **nobody, session=session, say=f"blue {number}")
+        await dialogue.do("chat", _FORBIDDEN, **nobody, session=session, say=f"green {number}", stream=True)
+    await dialogue.do("chat", {"sees": ["brown"]}, **nobody, say="brown")
 
 
 async def _no_response_continues(dialogue: Dialogue) -> None:
@@ -138,23 +160,37 @@ async def _no_response_continues(dialogue: Dialogue) -> None:
     await dialogue.do("respond", _FORBIDDEN, **nobody, previous_response_id="$r", say="white")
     await dialogue.do("respond", _FORBIDDEN, **nobody, previous_response_id="$r", say="grey", stream=True)
     await dialogue.do("respond", _FORBIDDEN, **nobody, conversation="$slug", say="black")
-    await dialogue.do("respond", _FORBIDDEN, **nobody, session="$told", say="pink")
+    refused_or_ignored = {"either": [_FORBIDDEN, {"sees": ["pink"]}]}
+    await dialogue.do("respond", refused_or_ignored, **nobody, session="$named", say="pink")
 
 
 @check
 async def ids_that_are_paths(dialogue: Dialogue) -> None:
-    """ISOLATE-05: an id that is a path gets 400 or is an ordinary session; no file outside the store is touched."""
+    """ISOLATE-05: an id that is a path is refused or is an ordinary session; no file outside the store is touched."""
     with outside_files(dialogue) as files:
         for number, path in enumerate(files.ids()):
-            red, blue = f"red {number}", f"blue {number}"
-            first = {"either": [{"status": 400}, {"session": path, "sees": [red]}]}
-            second = {"either": [{"status": 400}, {"session": path, "sees": [red, blue]}]}
-            await _must_not_show(dialogue, files, await dialogue.do("chat", first, session=path, say=red))
-            await _must_not_show(dialogue, files, await dialogue.do("chat", second, session=path, say=blue))
-            for exchange in await _read_and_delete(dialogue, path, f"green {number}"):
+            for exchange in [
+                *await _as_session(dialogue, path, (f"red {number}", f"blue {number}")),
+                *await _read_and_delete(dialogue, path, f"green {number}"),
+            ]:
                 await _must_not_show(dialogue, files, exchange)
         files.must_be_untouched()
-        await dialogue.do("chat", {"session": "$plain", "sees": ["white"]}, session="$plain", say="white")
+        await _as_session(dialogue, "$plain", ("white", "black"), allowed=("2xx",))
+
+
+async def _as_session(
+    dialogue: Dialogue, path: str, says: tuple[str, str], allowed: Sequence[object] = ("2xx", *_REFUSALS)
+) -> list[Exchange]:
+    """Use the path as the id of a session in two turns, where the target keeps conversations on chat."""
+    if "chat" not in dialogue.context.target.offers:
+        return []
+    views = (says[:1], says)
+    return [
+        await dialogue.do(
+            "chat", {"status": list(allowed), "session": path, "sees": list(seen)}, session=path, say=seen[-1]
+        )
+        for seen in views
+    ]
 
 
 async def _read_and_delete(dialogue: Dialogue, path: str, say: str) -> list[Exchange]:
@@ -178,7 +214,7 @@ async def _must_not_show(dialogue: Dialogue, files: OutsideFiles, exchange: Exch
 @costly
 @check
 async def minted_ids(dialogue: Dialogue) -> None:
-    """ISOLATE-08: a thousand new ids are all different, and each has at least 120 random bits."""
+    """ISOLATE-08: a thousand new ids that can be used are all different, and each has at least 120 random bits."""
     count = min(dialogue.context.target.profile.limits.ids, _IDS)
     for kind, ids in (await _new_ids(dialogue, count)).items():
         bits, different = random_bits(ids), len(set(ids))
@@ -207,7 +243,7 @@ async def _id_is_usable(dialogue: Dialogue) -> bool:
 async def _new_ids(dialogue: Dialogue, count: int) -> dict[str, list[str]]:
     """Return the new ids of this many turns, for each kind of id."""
     limits, verb = dialogue.context.target.profile.limits, _verb_with_new_ids(dialogue)
-    request = _unstored_turn(dialogue, verb)
+    request = _stored_turn(dialogue, verb)
     answers = [await _ids(dialogue, verb, request)]
     while len(answers) < count:
         turns = min(limits.at_once, count - len(answers))
@@ -222,6 +258,8 @@ def _verb_with_new_ids(dialogue: Dialogue) -> str:
     target = dialogue.context.target
     if "responses" in target.offers:
         return "respond"
+    if "chat" not in target.offers:
+        raise Inapplicable("the target keeps no conversations")
     if target.options["derivation"] != "none":
         raise Untested("the target mints no id that a client sees: it has no responses, and derives its sessions")
     if target.options["tells"] == "nothing":
@@ -231,9 +269,9 @@ def _verb_with_new_ids(dialogue: Dialogue) -> str:
     return "chat"
 
 
-def _unstored_turn(dialogue: Dialogue, verb: str) -> Request:
-    """Return a turn that names no session. Responses are not stored, so a thousand of them leave nothing behind."""
-    step = made_step(verb, {"say": "many", "store": False})
+def _stored_turn(dialogue: Dialogue, verb: str) -> Request:
+    """Return a turn that names no session. It is stored: the id of one that is not stored protects nothing."""
+    step = made_step(verb, {"say": "many"})
     content: dict[str, dict[str, object]] = {
         "respond": {"input": dialogue.wording.user_text("many")},
         "chat": {"messages": dialogue.wording.messages({}, "many")},
@@ -246,7 +284,19 @@ async def _ids(dialogue: Dialogue, verb: str, request: Request) -> tuple[str, li
     answer = await dialogue.context.transport.send(request)
     ident = read(verb, answer).id if answer.accepted else None
     _must_hold("an answer with an id", answer.error or f"{answer.status} {answer.text[:160]}", holds=bool(ident))
-    return str(ident), answer.fields(dialogue.context.target.header)
+    sessions = answer.fields(dialogue.context.target.header)
+    await _delete(dialogue, verb, str(ident), sessions)
+    return str(ident), sessions
+
+
+async def _delete(dialogue: Dialogue, verb: str, ident: str, sessions: Sequence[str]) -> None:
+    """Delete what a turn left behind, where the target can: a thousand responses would crowd its cache."""
+    responses = [{"response": ident}] if verb == "respond" else []
+    rows = [{"session": session} for session in sessions if "sessions" in dialogue.context.target.offers]
+    for resource in [*responses, *rows]:
+        await dialogue.context.transport.send(
+            plain_request(dialogue.context, dialogue.variables, made_step("delete", resource))
+        )
 
 
 def _must_hold(expected: str, actual: str, *, holds: bool) -> None:
@@ -267,3 +317,35 @@ def _bits(column: Sequence[str]) -> float:
     counts, total = Counter(column), len(column)
     entropy = -sum(count / total * math.log2(count / total) for count in counts.values())
     return entropy + (len(counts) - 1) / (2 * total * math.log(2))
+
+
+@check
+async def changed_response_ids(dialogue: Dialogue) -> None:
+    """ISOLATE-13: bob gets nothing of alice's conversation by an id that is almost hers."""
+    if "bob" not in dialogue.context.target.profile.principals:
+        raise Untested("no key of a second principal: add bob to `principals` of the profile")
+    bob = {"as": "bob"}
+    hers = await dialogue.do("respond", {"response": "$hers", "sees": ["secret"]}, say="secret")
+    await dialogue.do("respond", {"response": "$his", "sees": ["red"]}, **bob, say="red")
+    refused = {"either": [{"status": "4xx"}, {"forgets": ["secret"]}], "hides": ["secret"]}
+    for number, changed in enumerate(changed_ids(str(hers.reading and hers.reading.id))):
+        await dialogue.do("respond", refused, **bob, previous_response_id=changed, say=f"blue {number}")
+        await dialogue.do("get", {"status": "any", "hides": ["secret"]}, **bob, response=changed)
+    await dialogue.do("respond", {"sees": ["secret", "mine"]}, previous_response_id="$hers", say="mine")
+    await dialogue.do("respond", {"sees": ["red", "green"]}, **bob, previous_response_id="$his", say="green")
+
+
+def changed_ids(ident: str) -> list[str]:
+    """Ids that differ from this one in a few characters, in every part of it, and are of the same alphabet."""
+    places = [place for place, character in enumerate(ident) if character.isascii() and character.isalnum()]
+    chosen = sorted({*places[:: max(1, len(places) // _PLACES)], *places[-_LAST:]})
+    single = [ident[:place] + _another(ident[place]) + ident[place + 1 :] for place in chosen]
+    ending = "".join(map(_another, ident[-_LAST:]))
+    return list(dict.fromkeys([*single, ident[:-_LAST] + ending, ident[:-1], f"{ident}0"]))
+
+
+def _another(character: str) -> str:
+    """Another character of the same kind: a digit, a hex digit, or a letter of the same case."""
+    kinds = ("0123456789", "abcdef", "ABCDEF", string.ascii_lowercase, string.ascii_uppercase)
+    kind = next((kind for kind in kinds if character in kind), character)
+    return kind[(kind.index(character) + 1) % len(kind)]

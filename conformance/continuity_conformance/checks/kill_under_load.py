@@ -33,7 +33,8 @@ class LoadClient:
     async def turn(self) -> bool:
         """Send the next turn; every second one is streamed. True if it was answered."""
         label = self._next_label()
-        expected = {"status": "any", "session": self.session}
+        told = self.dialogue.context.target.options["tells"] != "nothing"
+        expected = {"status": "any", **({"session": self.session} if told else {})}
         streamed = len(self.labels) % 2 == 1
         exchange = await self._send(expected, "load", say=label, stream=streamed)
         self.labels.append(label if exchange.answer.accepted else f"maybe {label}")

@@ -1,4 +1,4 @@
-"""The operations of the OpenAPI document as requests without a valid key, on data that exists and on data that does not."""
+"""The operations of the OpenAPI documents as requests without a valid key, on data that exists and on data that does not."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,16 +6,26 @@ from typing import Any, Final
 
 from continuity_conformance.scenario.context import Target
 from continuity_conformance.target.control_context import CONTROL_FIELD
-from continuity_spec.openapi.document import load_openapi
+from continuity_spec.openapi.document import load_control, load_openapi
 
 _METHODS: Final = frozenset({"get", "post", "put", "patch", "delete"})
-_NEEDED_OFFERS: Final[Mapping[str, str]] = {"/v1/responses": "responses", "/v1/sessions": "sessions"}
+_NEEDED_OFFERS: Final[Mapping[str, str]] = {
+    "/v1/responses/": "stored-responses",
+    "/v1/responses": "responses",
+    "/v1/conversations": "conversations",
+    "/v1/sessions": "sessions",
+}
+"""The offer of each path that a target may lack, by its beginning; the first that fits counts."""
 _OPTIONAL: Final = frozenset({"/v1/models", "/v1/capabilities"})
 _CONTROLS: Final = "/conformance/v1/"
 _INVALID_BODY: Final = {"messages": 5, "input": 5}
 _IDS: Final[Sequence[Mapping[str, str]]] = (
-    {"{session_id}": "${hers}", "{response_id}": "${response}"},
-    {"{session_id}": "${unknown-session}", "{response_id}": "${unknown-response}"},
+    {"{session_id}": "${hers}", "{response_id}": "${response}", "{conversation_id}": "${conversation}"},
+    {
+        "{session_id}": "${unknown-session}",
+        "{response_id}": "${unknown-response}",
+        "{conversation_id}": "${unknown-conversation}",
+    },
 )
 """What path parameters are replaced with: ids that exist, and ids that do not."""
 
@@ -70,7 +80,7 @@ def _has(target: Target, operation: Operation, available_paths: frozenset[str]) 
 
 
 def _all() -> Iterator[Operation]:
-    for template, item in load_openapi()["paths"].items():
+    for template, item in {**load_openapi()["paths"], **load_control()["paths"]}.items():
         for method, operation in item.items():
             if method in _METHODS and operation.get("security") != []:
                 yield Operation(method.upper(), template, _example(operation))

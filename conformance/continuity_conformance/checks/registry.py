@@ -16,6 +16,8 @@ SEEDED: Final[set[str]] = set()
 """Checks that generate their data from the seed of the budget."""
 CAMPAIGN_CHECKS: Final[set[str]] = set()
 """Seeded checks that read the findings of one campaign. It runs once, so all of them are on one server."""
+KEYED: Final[set[str]] = set()
+"""Checks about keys: they do not apply to a target without keys."""
 CONCLUDING: Final[set[str]] = set()
 """Checks that read the results of the other requirements."""
 
@@ -51,6 +53,12 @@ def costly(function: Check) -> Check:
     The kill matrix plays it only on the defects that it was made for.
     """
     COSTLY.add(function.__name__)
+    return function
+
+
+def keyed(function: Check) -> Check:
+    """Mark a check about keys. One key is enough for it."""
+    KEYED.add(function.__name__)
     return function
 
 

@@ -19,6 +19,7 @@ _VARYING: Final = re.compile(
 )
 """What may differ between two conversations: ids of tool calls and sessions, also in a prompt, names of this run, and
 numbers such as those of model calls and times."""
+_PROMPTS: Final = frozenset({"system", "developer"})
 _FIRST: Final = "red"
 _LAST: Final = "the last turn"
 TurnParams = Mapping[str, object]
@@ -38,7 +39,7 @@ async def streamed_history(dialogue: Dialogue) -> None:
 def _selectors(dialogue: Dialogue) -> Iterator[str]:
     """Yield the parameters that name a conversation: session header, slug, response id."""
     target = dialogue.context.target
-    yield "session"
+    yield from ["session"] if "chat" in target.offers else []
     yield from ["conversation"] if target.takes_slugs else []
     yield from ["previous_response_id"] if "responses" in target.offers else []
 
@@ -94,7 +95,7 @@ def _turns(dialogue: Dialogue, conversation: _Conversation) -> Iterator[TurnPara
     yield {"say": _FIRST}
     yield {"say": "blue", "model": "breaks off"}
     yield {"say": "green"}
-    if dialogue.context.target.profile.writes:
+    if dialogue.context.target.profile.writes and dialogue.context.target.options["environment"] != "none":
         yield {
             "say": "a note",
             "model": {"writes": f"$note-{conversation.selector.replace('_', '-')}-{conversation.kind}"},
@@ -108,15 +109,17 @@ async def _seen(dialogue: Dialogue, last: Exchange) -> Sequence[object]:
     messages = (await dialogue.record.view(last)).messages
     if messages is None:
         raise Untested("the messages that the model saw cannot be compared without the probe model")
-    return messages
+    # A system prompt of the target's own may name the time, or anything else that changes.
+    return [message for message in messages if dig(message, "role") not in _PROMPTS]
 
 
 async def _stored(dialogue: Dialogue, last: Exchange) -> Sequence[object]:
-    """Return the stored messages of the session of the last turn, if they can be read."""
+    """Return the stored messages of the session of the last turn, if the target offers to read them."""
     sessions = last.answer.fields(dialogue.context.target.header)
     if "sessions" not in dialogue.context.target.offers or not sessions:
         return ()
-    stored = dig((await dialogue.do("get", path=f"/v1/sessions/{sessions[0]}/messages")).answer.body, "data")
+    path = f"/v1/sessions/{sessions[0]}/messages"
+    stored = dig((await dialogue.do("get", {"status": "any"}, path=path)).answer.body, "data")
     return stored if isinstance(stored, list) else ()
 
 

@@ -28,12 +28,30 @@ def trial(claim: str) -> Callable[[Trial], Trial]:
 
 @trial("no responses")
 async def _responses(dialogue: Dialogue) -> bool:
-    return (await dialogue.do("respond", _ANY, say="red", store=False)).answer.accepted
+    """An endpoint that keeps nothing is no offer: the second response must see the first."""
+    first = await dialogue.do("respond", _ANY, say="red")
+    if first.reading is None or not first.reading.id:
+        return False
+    second = await dialogue.do("respond", _ANY, say="blue", previous_response_id=first.reading.id)
+    if not second.answer.accepted:
+        return False
+    await dialogue.record.view(second)
+    return "red" in (second.seen or ())
 
 
-@trial("slugs: none")
-async def _slugs(dialogue: Dialogue) -> bool:
-    return (await dialogue.do("respond", _ANY, say="red", conversation="$slug", store=False)).answer.accepted
+@trial("no stored-responses")
+async def _stored_responses(dialogue: Dialogue) -> bool:
+    created = await dialogue.do("respond", _ANY, say="red")
+    if created.reading is None or not created.reading.id:
+        return False
+    answer = (await dialogue.do("get", _ANY, response=created.reading.id)).answer
+    return answer.accepted and dig(answer.body, "id") == created.reading.id
+
+
+@trial("no conversations")
+async def _conversations(dialogue: Dialogue) -> bool:
+    answer = (await dialogue.do("request", _ANY, method="POST", path="/v1/conversations", body={})).answer
+    return answer.accepted and isinstance(dig(answer.body, "id"), str)
 
 
 @trial("no streaming")

@@ -2,14 +2,27 @@
 
 
 class Unmet(Exception):  # noqa: N818 - it is a finding about the target, not an error
-    """An expectation does not hold: the requirement fails. The player adds the step and the name of the expectation (`at`)."""
+    """An expectation does not hold: the requirement fails. The player adds the step and the name of the expectation (`at`).
 
-    def __init__(self, expected: str, actual: str, *, expectation: str = "", step: str = "", number: str = "") -> None:
+    `kinds` says in which ways expected and actual differ, such as "doubled" or "status 404". By default it is the name of the expectation.
+    """
+
+    def __init__(  # noqa: PLR0913 - the parts of a finding
+        self,
+        expected: str,
+        actual: str,
+        *,
+        expectation: str = "",
+        step: str = "",
+        number: str = "",
+        kinds: tuple[str, ...] = (),
+    ) -> None:
         self.expected = expected
         self.actual = actual
         self.expectation = expectation
         self.step = step
         self.number = number
+        self.kinds = kinds or ((expectation,) if expectation else ())
         self.sequence = ""
         self.saved = ""
         super().__init__(f"{expectation}: expected {expected}, actual {actual}")
@@ -22,6 +35,7 @@ class Unmet(Exception):  # noqa: N818 - it is a finding about the target, not an
             expectation=self.expectation or expectation,
             step=self.step or step,
             number=self.number or number,
+            kinds=self.kinds,
         )
 
     def with_sequence(self, sequence: str, saved: str) -> "Unmet":

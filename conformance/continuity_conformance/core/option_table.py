@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 DEFAULT_EXAMPLES: Final = 12
 DEFAULT_SEED: Final = 1
 
-SELECTION: Final = "a part of the release (never conformant)"
+SELECTION: Final = "a part of the release"
 GATE: Final = "what counts"
 
 
@@ -78,8 +78,15 @@ RUN_OPTIONS: Final = (
         type=Path,
     ),
     Option(
+        "class",
+        "only these conformance classes and those that they require (Core, or Core,Recovery); the verdict is about them",
+        metavar="CLASS",
+        repeatable=True,
+        group=SELECTION,
+    ),
+    Option(
         "area",
-        "only this area (SLUG, or SLUG,ECHO; may be repeated)",
+        "only this area (SLUG, or SLUG,ECHO; may be repeated); never conformant",
         metavar="AREA",
         repeatable=True,
         group=SELECTION,

@@ -14,13 +14,17 @@ from continuity_spec import Level
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """`words` and `areas` name requirements; without any the whole release is meant. `report` is a folder; with None nothing is written."""
+    """`words`, `classes` and `areas` name requirements; without any the whole release is meant.
+
+    `report` is a folder; with None nothing is written.
+    """
 
     target: str
     profile: Path | None = None
     fail_on: Level = Level.MUST
     report: Path | None = None
     words: tuple[str, ...] = ()
+    classes: tuple[str, ...] = ()
     areas: tuple[str, ...] = ()
     release: str | None = None
     baseline: Path | None = None
@@ -36,7 +40,8 @@ class RunOptions:
             fail_on=Level(values["fail_on"]),
             report=values["report"],
             words=tuple(words),
-            areas=_areas(values["area"]),
+            classes=tuple(name.capitalize() for name in _listed(values["class"])),
+            areas=tuple(area.upper() for area in _listed(values["area"])),
             release=values["release"],
             baseline=values["baseline"],
             accept_untested=values["accept_untested"],
@@ -48,9 +53,9 @@ class RunOptions:
         return level.binding or self.fail_on is not Level.MUST
 
 
-def _areas(given: Sequence[str]) -> tuple[str, ...]:
-    """`--area SLUG --area echo` and `--area slug,echo` are the same."""
-    return tuple(area.strip().upper() for each in given for area in each.split(",") if area.strip())
+def _listed(given: Sequence[str]) -> list[str]:
+    """`--area SLUG --area ECHO` and `--area SLUG,ECHO` are the same."""
+    return [name.strip() for each in given for name in each.split(",") if name.strip()]
 
 
 def cache_folder(folder: Path, target: str, environ: Mapping[str, str] = os.environ) -> Path:

@@ -41,6 +41,8 @@ class Evidence:
     failure: str = ""
     exchanges: tuple[Mapping[str, object], ...] = ()
     interventions: tuple[Mapping[str, object], ...] | None = None
+    kinds: tuple[str, ...] = ()
+    """In which ways expected and actual differ, such as "doubled" or "status 404". Empty if nothing differs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,10 @@ class Result:
     manual: bool = False
     pack: str = ""
     """The pack that the requirement comes from. Empty for requirements of the release."""
+    class_name: str = ""
+    """The conformance class of the requirement."""
+    blocked_by: str = ""
+    """The requirement whose failure kept this one from reaching its own claim. The verdict is then *not tested*."""
 
 
 def undecided(requirement: Requirement, verdict: Verdict, reason: str) -> Result:
@@ -72,6 +78,7 @@ def undecided(requirement: Requirement, verdict: Verdict, reason: str) -> Result
         0.0,
         reason,
         pack=requirement.pack,
+        class_name=requirement.class_name,
     )
 
 
@@ -124,10 +131,14 @@ _SPOKEN = {
 }
 
 
+def gating(results: Iterable[Result], fail_on: Level) -> list[Result]:
+    """The results that decide a verdict: binding ones, all with `fail_on` SHOULD, and none that a person reviews."""
+    return [result for result in results if (result.level.binding or fail_on is not Level.MUST) and not result.manual]
+
+
 def run_verdict(results: Sequence[Result], *, fail_on: Level = Level.MUST) -> RunVerdict:
     """The verdict on a whole run. A run that tests nothing is incomplete, never conformant."""
-    gating = [result for result in results if (result.level.binding or fail_on is not Level.MUST) and not result.manual]
-    verdicts = {result.verdict for result in gating}
+    verdicts = {result.verdict for result in gating(results, fail_on)}
     if Verdict.FAIL in verdicts:
         return RunVerdict.NOT_CONFORMANT
     if Verdict.ERROR in {result.verdict for result in results}:

@@ -16,7 +16,10 @@ from continuity_conformance.scenario.dialogue import Dialogue
 
 _REFUSED: Final = frozenset({401, 403})
 _ANY: Final = {"status": "any"}
-_MENTIONED: Final = ("streaming", "responses", "sessions", "cors", "idempotency", "client-tools")
+_MENTIONED: Final = (
+    *("streaming", "responses", "stored-responses", "conversations"),
+    *("sessions", "cors", "idempotency", "client-tools"),
+)
 """The offers that the doctor mentions if the server does not have them."""
 _TRIED: Final = ("idempotency", "client-tools")
 """The offers that the doctor tries itself, because the calibration does not."""
@@ -62,7 +65,7 @@ async def offers(state: SurveyState, dialogue: Dialogue, declared: object) -> No
         tried = await _try_offers(state, dialogue)
         context.target = replace(context.target, offers=tried)
     present = context.target.offers
-    state.add(Topic.OFFERS, f"{', '.join(['chat', *sorted(present)])} ({source})")
+    state.add(Topic.OFFERS, f"{', '.join(sorted(present))} ({source})")
     if missing := [offer for offer in _MENTIONED if offer not in present]:
         state.add(Topic.OFFERS, f"not: {', '.join(missing)}")
 

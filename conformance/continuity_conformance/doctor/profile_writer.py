@@ -87,9 +87,9 @@ def _claims(findings: Findings, profile: Profile) -> Iterator[str]:
     source = "from its capabilities" if findings.declared else "the defaults; the server declares none"
     yield f"# options: {{{options}}}  # {source}"
     if findings.declared:
-        yield f"# offers: [{', '.join(sorted(target.offers))}]  # from its capabilities"
+        yield f"# offers: [{', '.join(sorted(target.offers - {'chat'}))}]  # from its capabilities"
     else:
-        yield f"offers: [{', '.join(sorted(target.offers))}]"
+        yield f"offers: [{', '.join(sorted(target.offers - {'chat'}))}]"
     if not profile.documented_sessions:
         field = f", field: {_scalar(profile.session_field)}" if profile.session_field else ""
         fields = f", fields: {_flow(profile.session_fields)}" if profile.session_fields else ""

@@ -7,9 +7,9 @@ from typing import Final
 
 from continuity_conformance.doctor.dry_run import PlannedRequest
 from continuity_conformance.doctor.findings import Findings, Topic
-from continuity_conformance.results.classes import NAMES, class_of
+from continuity_conformance.results.classes import class_of
 from continuity_conformance.run.applicability import Prospect
-from continuity_spec import Requirement
+from continuity_spec import Requirement, load_spec
 
 WIDTH: Final = 80
 _TOPIC_WIDTH: Final = 10
@@ -39,9 +39,7 @@ def lines(findings: Findings) -> Iterator[str]:
 
 def _prospects(findings: Findings) -> Iterator[str]:
     yield from ("", "What a run with these settings can decide:", "")
-    yield from _table(findings, lambda each: each.area)
-    yield ""
-    yield from _table(findings, lambda each: class_of(each) or _NO_CLASS, total=False)
+    yield from _table(findings, lambda each: class_of(each) or _NO_CLASS)
     if findings.missing:
         yield from ("", "What is missing to test more:")
     for reason, ids in findings.missing.items():
@@ -50,20 +48,21 @@ def _prospects(findings: Findings) -> Iterator[str]:
         yield f"      {', '.join(ids[:_MAX_IDS])}{more}"
 
 
-def _table(findings: Findings, group: Callable[[Requirement], str], *, total: bool = True) -> Iterator[str]:
+def _table(findings: Findings, group: Callable[[Requirement], str]) -> Iterator[str]:
     yield "  ".join((f"{'':11}", *_HEADS.values()))
     rows: dict[str, Counter[Prospect]] = {}
     for requirement, prospect, _ in findings.prospects:
         rows.setdefault(group(requirement), Counter())[prospect] += 1
-    if total:
-        rows["total"] = sum(rows.values(), Counter())
-    for name, counts in sorted(rows.items(), key=lambda row: _rank(row[0])):
+    rows = dict(sorted(rows.items(), key=lambda row: _rank(row[0])))
+    rows["total"] = sum(rows.values(), Counter())
+    for name, counts in rows.items():
         yield "  ".join((f"{name:11}", *(f"{counts[prospect]:{len(head)}}" for prospect, head in _HEADS.items())))
 
 
 def _rank(name: str) -> int:
-    """Sort classes in the order of `NAMES`, and "no class" last. Areas have one rank and keep their order."""
-    return NAMES.index(name) if name in NAMES else len(NAMES) + (name == _NO_CLASS)
+    """Sort classes in the order of the spec, then packs, and "no class" last."""
+    names = [each.name for each in load_spec().classes]
+    return names.index(name) if name in names else len(names) + (name == _NO_CLASS)
 
 
 def _wrap(topic: str, sentence: str) -> Iterator[str]:

@@ -157,7 +157,7 @@ async def _observer(state: SurveyState, stack: AsyncExitStack) -> Observer | Non
         return None
     if state.dry_run:
         return Probe()
-    return await stack.enter_async_context(RemoteProbe(state.profile.probe))
+    return await stack.enter_async_context(RemoteProbe(state.profile.probe, state.profile.summary))
 
 
 async def _clean_up(state: SurveyState, context: Context) -> None:

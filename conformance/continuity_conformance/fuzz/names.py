@@ -16,7 +16,7 @@ from continuity_conformance.scenario.context import Context
 from continuity_spec.derivation import salted
 
 MAX_LENGTH: Final = 256
-_PATH_IDS: Final = ("session_id", "response_id")
+_PATH_IDS: Final = ("session_id", "response_id", "conversation_id")
 
 
 @dataclass(frozen=True, slots=True)

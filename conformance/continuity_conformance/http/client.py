@@ -16,7 +16,15 @@ import aiohttp
 from yarl import URL
 
 from continuity_conformance.http import raw
-from continuity_conformance.http.messages import BODY_AT_MOST, TIMED_OUT, Answer, Request, decoded
+from continuity_conformance.http.messages import (
+    BODY_AT_MOST,
+    EVENT_STREAM,
+    TIMED_OUT,
+    Answer,
+    Request,
+    decoded,
+    is_end_marker,
+)
 from continuity_conformance.http.sse import EventStreamDecoder
 
 _PIECE: Final = 256 * 1024
@@ -71,7 +79,7 @@ class Transport:
             # A body of bytes without a content type is sent without one.
             skip_auto_headers=("Content-Type",),
         ) as response:
-            return await _read(response, hang_up=request.hang_up)
+            return await (_read_to_the_end if request.on_answer else _read)(response, request)
 
     async def _send_raw(self, request: Request) -> Answer:
         return await asyncio.to_thread(raw.exchange, request, self._seconds, self._trusted)
@@ -101,10 +109,10 @@ def _in_pieces(data: bytes | None) -> bytes | io.BytesIO | None:
     return io.BytesIO(data) if data is not None and len(data) > _PIECE else data
 
 
-async def _read(response: aiohttp.ClientResponse, *, hang_up: bool) -> Answer:
+async def _read(response: aiohttp.ClientResponse, request: Request) -> Answer:
     head = Answer(status=response.status, headers=tuple((name, value) for name, value in response.headers.items()))
     received = bytearray()
-    decoder = EventStreamDecoder() if hang_up else None
+    decoder = EventStreamDecoder() if request.hang_up else None
     try:
         async for piece in response.content.iter_any():
             received += piece
@@ -115,6 +123,23 @@ async def _read(response: aiohttp.ClientResponse, *, hang_up: bool) -> Answer:
                 return decoded(head, bytes(received))
     except (aiohttp.ClientError, OSError) as error:
         return decoded(head, bytes(received), f"connection lost: {_in_words(error)}")
+    return decoded(head, bytes(received))
+
+
+async def _read_to_the_end(response: aiohttp.ClientResponse, request: Request) -> Answer:
+    """Read an answer, and call `on_answer` at its end, without waiting until the target closes the stream."""
+    assert request.on_answer is not None, "somebody waits for the end"
+    head = Answer(status=response.status, headers=tuple((name, value) for name, value in response.headers.items()))
+    received, decoder = bytearray(), EventStreamDecoder()
+    try:
+        async for piece in response.content.iter_any():
+            received += piece
+            if head.content_type == EVENT_STREAM and any(is_end_marker(event) for event in decoder.feed(piece)):
+                break
+    except (aiohttp.ClientError, OSError) as error:
+        return decoded(head, bytes(received), f"connection lost: {_in_words(error)}")
+    request.on_answer()
+    response.close()
     return decoded(head, bytes(received))
 
 

@@ -2,8 +2,8 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -17,7 +17,11 @@ TIMED_OUT: Final = "no complete answer"
 NO_UTF8: Final = "\udcff"
 """A byte that never occurs in UTF-8, as Python reads it."""
 USER_AGENT: Final = "session-continuity-conformance/1.0"
-_FAILED_IN_STREAM: Final = 500
+EVENT_STREAM: Final = "text/event-stream"
+_LAST_TYPES: Final = frozenset({"response.completed", "response.failed", "response.incomplete"})
+_TOLD_FAILURE: Final = 500
+_FAILURES: Final = frozenset({"response.failed", "error"})
+"""The types of events that report a failure."""
 _NEEDS_RAW_SOCKET: Final = re.compile(r"[\x00-\x1f\x7f\udc80-\udcff]")
 
 
@@ -37,6 +41,8 @@ class Request:
     made_of: tuple[tuple[str, int], ...] = ()
     key_as: str = ""
     key_in: str = "Authorization"
+    on_answer: Callable[[], None] | None = field(default=None, compare=False, repr=False)
+    """Called as soon as the client has the whole answer: the last byte of a plain one, the end marker of a stream."""
 
     @property
     def path(self) -> str:
@@ -80,6 +86,8 @@ class Answer:
     error: str = ""
     started: float = 0.0
     seconds: float = 0.0
+    failed: bool = False
+    """Whether the body of a turn's answer says that the turn failed (`status: failed`), whatever the HTTP status is."""
 
     def fields(self, name: str) -> list[str]:
         return [value for field, value in self.headers if field.lower() == name.lower()]
@@ -95,16 +103,27 @@ class Answer:
     @property
     def failed_in_stream(self) -> bool:
         """After the first event a failure can only be told by an event."""
-        return any(dig(event, "error") or dig(event, "type") == "response.failed" for event in self.events)
+        return any(
+            dig(event, "error") or dig(event, "type") in _FAILURES or dig(event, "response", "status") == "failed"
+            for event in self.events
+        )
 
     @property
     def outcome(self) -> int:
-        """The status that counts: a failure that a stream tells after its first event is a 5xx."""
-        return _FAILED_IN_STREAM if self.failed_in_stream else self.status
+        """The status that counts: a failure that is told in a stream or in the body of a 2xx is a 5xx."""
+        return _TOLD_FAILURE if self.failed_in_stream or self._failed_in_body else self.status
 
     @property
     def accepted(self) -> bool:
-        return 200 <= self.status < 300 and not self.error and not self.failed_in_stream  # noqa: PLR2004
+        return self._is_success and not self.error and not self.failed_in_stream and not self.failed
+
+    @property
+    def _failed_in_body(self) -> bool:
+        return self._is_success and self.failed
+
+    @property
+    def _is_success(self) -> bool:
+        return 200 <= self.status < 300  # noqa: PLR2004
 
     @property
     def refused(self) -> bool:
@@ -115,11 +134,16 @@ def decoded(head: Answer, raw: bytes, error: str = "") -> Answer:
     """The answer with its body: the events of a stream, or JSON, or text. `error` says what cut it short."""
     text = raw.decode("utf-8", "replace")
     kept = text[:_KEPT_AT_MOST]
-    if head.content_type != "text/event-stream":
+    if head.content_type != EVENT_STREAM:
         return replace(head, text=kept, body=parse_json(text), error=error)
     events = EventStreamDecoder().feed(raw)
     names = tuple(event.name for event in events)
     return replace(head, text=kept, events=event_data(events), event_names=names, streamed=True, error=error)
+
+
+def is_end_marker(event: Event) -> bool:
+    """Whether a stream has nothing more to say after this event."""
+    return event.data == "[DONE]" or dig(parse_json(event.data), "type") in _LAST_TYPES
 
 
 def event_data(events: Iterable[Event]) -> tuple[object, ...]:

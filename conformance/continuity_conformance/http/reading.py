@@ -99,6 +99,17 @@ _READERS = {
 }
 
 
+def announced(answer: Answer, announces: str) -> str | None:
+    """The session that a chat stream tells before its end marker, in the way that the target declares; None if it tells none."""
+    before_end = answer.events[: answer.events.index(_DONE)] if _DONE in answer.events else answer.events
+    if announces == "event":
+        events = [event for event, name in zip(before_end, answer.event_names, strict=False) if name]
+    else:
+        events = [event for event in before_end if dig(event, "choices", 0, "finish_reason")]
+    told = [_text(dig(event, "session", "id")) or _text(dig(event, "session_id")) for event in events]
+    return next((session for session in reversed(told) if session), None)
+
+
 def _is_id(body: object) -> bool:
     return bool(_text(dig(body, "id")))
 

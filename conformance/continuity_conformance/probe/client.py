@@ -7,6 +7,7 @@ from typing import Final, Self
 import aiohttp
 
 from continuity_conformance.core.errors import UnreachableError
+from continuity_conformance.probe.marks import DEFAULT_PATTERN
 from continuity_conformance.probe.reply import ModelCall
 from continuity_conformance.probe.server import Script
 
@@ -16,7 +17,8 @@ _CONNECT_SECONDS: Final = 5.0
 class RemoteProbe:
     """Has the same methods as `Probe`, over HTTP. For a target that the kit did not start."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, summary: str = DEFAULT_PATTERN) -> None:
+        self._summary = summary
         self._url = f"{url.rstrip('/').removesuffix('/v1')}/probe"
         self._session: aiohttp.ClientSession
 
@@ -24,7 +26,7 @@ class RemoteProbe:
         self._session = aiohttp.ClientSession(raise_for_status=True)
         try:
             async with asyncio.timeout(_CONNECT_SECONDS):
-                await self.calls(frozenset())
+                await self._send("PUT", "summary", {"pattern": self._summary})
         except (aiohttp.ClientError, OSError, TimeoutError, ValueError):
             await self._session.close()
             raise UnreachableError(

@@ -7,7 +7,6 @@ knows nothing about targets or requirements.
 
 import asyncio
 import itertools
-import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -15,11 +14,16 @@ from typing import Final
 
 from aiohttp import web
 
-from continuity_conformance.probe.marks import answer_text, content_text, marks_in, newest_user_mark, summary_text
+from continuity_conformance.probe.marks import (
+    DEFAULT_PATTERN,
+    SummaryPattern,
+    answer_text,
+    marks_in,
+    newest_user_mark,
+    summary_text,
+)
 from continuity_conformance.probe.reply import MODEL, ModelCall, ModelReply
 
-SUMMARY: Final = "summar"
-"""A call is a request for a summary where this pattern is in its first or last message, in any case."""
 _MAX_HOLD_SECONDS: Final = 600.0
 _ROLES: Final = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
 
@@ -59,8 +63,8 @@ class _Hold:
 class Probe:
     """The log of the calls, and the scripts. `app()` serves the model over HTTP."""
 
-    def __init__(self, summary: str = SUMMARY) -> None:
-        self._summary = re.compile(summary, re.IGNORECASE)
+    def __init__(self, summary: str = DEFAULT_PATTERN) -> None:
+        self._summary = SummaryPattern(summary)
         self._calls: list[ModelCall] = []
         self._by_mark: dict[str, set[int]] = {}
         self._numbers = itertools.count(1)
@@ -84,7 +88,7 @@ class Probe:
         return self._calls[number - 1] if 0 < number <= len(self._calls) else None
 
     async def calls(self, marks: frozenset[str]) -> list[ModelCall]:
-        """The calls whose messages carry any of these marks, in order."""
+        """The calls whose messages carry any of these marks, themselves or in a summary of them, in order."""
         numbers = sorted({number for mark in marks for number in self._by_mark.get(mark, ())})
         return [self._calls[number - 1] for number in numbers]
 
@@ -92,18 +96,24 @@ class Probe:
         """Add a call to the log."""
         last = marks_in(messages[-1:])
         newest = newest_user_mark(messages)
-        first_and_last = [content_text(message.get("content")) for message in (*messages[:1], *messages[-1:])]
         call = ModelCall(
             number=next(self._numbers),
             messages=tuple(messages),
             newest=newest,
             last=any(sighting.kind == "user" and sighting.mark == newest for sighting in last),
-            summary=any(self._summary.search(text) for text in first_and_last),
+            summary=self._summary.asks(messages),
         )
         self._calls.append(call)
-        for sighting in marks_in(messages):
-            self._by_mark.setdefault(sighting.mark, set()).add(call.number)
+        for mark in self._marks(call):
+            self._by_mark.setdefault(mark, set()).add(call.number)
         return call
+
+    def _marks(self, call: ModelCall) -> set[str]:
+        """The marks in a call, and those that its summaries cover: a second summary may be one of the first summary alone."""
+        sightings = marks_in(call.messages)
+        earlier = [seen.call for seen in sightings if seen.kind == "summary" and 0 < seen.call < call.number]
+        covered = (self._marks(self._calls[number - 1]) for number in earlier)
+        return {seen.mark for seen in sightings if seen.mark}.union(*covered)
 
     async def reply(self, call: ModelCall) -> ModelReply:
         """The reply to a call. Waits while the call is held."""
@@ -118,7 +128,7 @@ class Probe:
         return ModelReply(call, failed=script.fails, limited=script.limited, breaks_off=script.breaks_off, text=text)
 
     def _summary_fails(self, call: ModelCall) -> bool:
-        scripts = (self._scripts.get(sighting.mark, Script()) for sighting in marks_in(call.messages))
+        scripts = (self._scripts.get(mark, Script()) for mark in self._marks(call))
         return any(script.summary_fails for script in scripts)
 
     async def _hold(self, mark: str) -> None:
@@ -136,6 +146,7 @@ class Probe:
                 web.get("/probe/calls", self._get_calls),
                 web.get("/probe/calls/{number}", self._get_call),
                 web.put("/probe/scripts/{mark}", self._put_script),
+                web.put("/probe/summary", self._put_summary),
                 web.get("/probe/arrived/{mark}", self._get_arrived),
                 web.post("/probe/release/{mark}", self._post_release),
             ]
@@ -186,6 +197,10 @@ class Probe:
 
     async def _put_script(self, request: web.Request) -> web.Response:
         await self.script(request.match_info["mark"], Script.from_json(await request.json()))
+        return web.json_response({})
+
+    async def _put_summary(self, request: web.Request) -> web.Response:
+        self._summary = SummaryPattern(str((await request.json())["pattern"]))
         return web.json_response({})
 
     async def _get_arrived(self, request: web.Request) -> web.Response:

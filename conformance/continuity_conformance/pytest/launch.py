@@ -25,7 +25,7 @@ from continuity_conformance.results.redaction import Redactor, url_secrets
 from continuity_conformance.run.session import reach
 from continuity_conformance.run.signals import Stopped, stoppable
 from continuity_conformance.suite.release import newest, released
-from continuity_conformance.suite.select import in_areas, select
+from continuity_conformance.suite.select import in_areas, in_classes, select
 from continuity_conformance.target.resolve import ResolvedTarget, resolve
 from continuity_conformance.terminal import github
 from continuity_conformance.terminal.progress import ProgressDisplay
@@ -79,7 +79,8 @@ def _launch(
 ) -> LaunchResult:
     ledger: Ledger | None = None
     try:
-        ledger = Ledger(run_options, released(run_options.release) if run_options.release else newest())
+        release = released(run_options.release) if run_options.release else newest()
+        ledger = Ledger(run_options, release.narrowed(run_options.classes))
         selected = _selected(ledger)
         target = None if offline else _reached(ledger)
     except ContinuityError as error:
@@ -96,7 +97,7 @@ def _selected(ledger: Ledger) -> frozenset[str]:
     """The ids that the arguments name. Also reads the baseline, so that a mistake in it is found before the run."""
     options, requirements = ledger.run_options, ledger.release.requirements
     selected = select(options.words or [each.id for each in requirements], requirements)
-    selected &= in_areas(options.areas, requirements)
+    selected &= in_classes(options.classes, ledger.release) & in_areas(options.areas, requirements)
     if options.baseline is not None:
         with _as_usage_error():
             ledger.baseline = load_baseline(options.baseline, requirements)

@@ -159,7 +159,7 @@ class SuiteSession:
             report.longrepr = (*item.place, f"Skipped: {result.reason or result.verdict.spoken}")
 
     def _counts(self, failed: Result) -> bool:
-        return self._ledger.run_options.gates(failed.level) and self._ledger.accepted(failed) is None
+        return self._ledger.counts(failed) and self._ledger.accepted(failed) is None
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(

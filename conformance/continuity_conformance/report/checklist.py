@@ -1,4 +1,4 @@
-"""The checklist: what an implementer builds and a reviewer asks, by area and level.
+"""The checklist: what an implementer builds and a reviewer asks, by class, in the order in which it is easiest to build.
 
 Made from the bundled spec, every box is empty. Made from results, the boxes of the requirements that passed are ticked; a run never ticks a requirement that a
 person must answer.
@@ -12,12 +12,14 @@ from continuity_conformance.core.text import cut, one_line
 from continuity_conformance.core.verdicts import Verdict
 from continuity_conformance.report.markdown import code, plain
 from continuity_conformance.report.page import page
+from continuity_conformance.results.classes import class_of, easiest_first
 from continuity_conformance.results.describe import build, checked, pitfalls, question
 from continuity_conformance.results.one_line import headline
 from continuity_conformance.results.recorded import Report
-from continuity_spec import Level, Requirement
+from continuity_spec import Level, Requirement, load_spec
 
 _RESULT = 300
+_NO_CLASS = "no class"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +27,7 @@ class ChecklistItem:
     """One requirement. `verdict` is None without a run; `summary` is one line about a verdict other than pass."""
 
     id: str
-    area: str
+    class_name: str
     level: Level
     question: str
     checked: str
@@ -54,17 +56,17 @@ class Checklist:
         return f"{ticked} of {len(self.items)} ticked; {manual} are answered by a person."
 
     def groups(self) -> Iterator[tuple[str, list[tuple[str, list[ChecklistItem]]]]]:
-        """By area and level, the binding levels first."""
-        for area, members in groupby(self.items, key=lambda item: item.area):
+        """By class and level, the easiest class first, the binding levels first."""
+        for name, members in groupby(easiest_first(self.items), key=lambda item: item.class_name):
             ranked = sorted(members, key=lambda item: list(Level).index(item.level))
-            yield area, [(level.value, list(rows)) for level, rows in groupby(ranked, key=lambda item: item.level)]
+            yield name, [(level.value, list(rows)) for level, rows in groupby(ranked, key=lambda item: item.level)]
 
 
 def from_spec(requirements: Sequence[Requirement], release: str) -> Checklist:
     items = (
         ChecklistItem(
             each.id,
-            each.area,
+            class_of(each) or _NO_CLASS,
             each.level,
             question(each),
             checked(each),
@@ -82,7 +84,7 @@ def from_report(report: Report) -> Checklist:
     items = (
         ChecklistItem(
             row.result.id,
-            row.result.area,
+            class_of(row.result) or _NO_CLASS,
             row.result.level,
             row.question,
             row.checked,
@@ -108,10 +110,12 @@ def as_html(checklist: Checklist) -> str:
 
 def _lines(checklist: Checklist) -> Iterator[str]:
     yield from (f"# {plain(checklist.title)}", "", checklist.progress)
-    for area, levels in checklist.groups():
-        yield from ("", f"## {plain(area)}")
+    claims = {each.name: each.claim for each in load_spec().classes}
+    for name, levels in checklist.groups():
+        yield from ("", f"## {plain(name)}")
+        yield from ("", claims[name]) if name in claims else ()
         for level, items in levels:
-            yield from ("", f"### {plain(area)}: {level}", "")
+            yield from ("", f"### {plain(name)}: {level}", "")
             for item in items:
                 yield from _item(item)
 

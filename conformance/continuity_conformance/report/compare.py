@@ -37,6 +37,14 @@ class ComparedRun:
 
 
 @dataclass(frozen=True, slots=True)
+class ComparedClass:
+    """A class and its verdict in each run, in a few words. An empty text: the run does not have the class."""
+
+    name: str
+    summaries: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Change:
     """A requirement whose verdict changed. None: the run does not have the requirement."""
 
@@ -80,6 +88,13 @@ class ComparedRequirement:
 class Comparison:
     runs: tuple[ComparedRun, ...]
     lines: tuple[ComparedRequirement, ...]
+
+    @property
+    def classes(self) -> list[ComparedClass]:
+        """The classes of all runs, in the order of the newest."""
+        found = [{each.name: each.summary for each in run.report.classes} for run in self.runs]
+        names = dict.fromkeys(name for each in reversed(found) for name in each)
+        return [ComparedClass(name, tuple(each.get(name, "") for each in found)) for name in names]
 
     def steps(self) -> Iterator[tuple[ComparedRun, ComparedRun, list[Change]]]:
         """Each run, the next run, and the changes between them, regressions first."""
@@ -128,6 +143,9 @@ def _text_lines(comparison: Comparison) -> Iterator[str]:
     for number, run in enumerate(comparison.runs, 1):
         yield f"{number}  {run.name}: {run.report.verdict.spoken}"
         yield f"   {', '.join(f'{run.tally.counts[verdict]} {HEADS[verdict]}' for verdict in HEADS)}"
+    yield ""
+    for each in comparison.classes:
+        yield f"{each.name:12} {' → '.join(summary or _MISSING for summary in each.summaries)}"
     for before, after, changes in comparison.steps():
         yield from ("", f"from {before.name} to {after.name}:", *([] if changes else ["  nothing changed"]))
         yield from (f"  {change.kind:9}  {change.id:11}  {change.transition}" for change in changes)
@@ -154,6 +172,11 @@ def _markdown_lines(comparison: Comparison) -> Iterator[str]:
             (code(run.name), run.report.verdict.spoken, *(run.tally.counts[verdict] for verdict in HEADS))
             for run in comparison.runs
         ),
+    )
+    yield ""
+    yield from table(
+        ("class", *(code(run.name) for run in comparison.runs)),
+        ((plain(each.name), *(summary or _MISSING for summary in each.summaries)) for each in comparison.classes),
     )
     for before, after, changes in comparison.steps():
         yield from ("", f"## From {code(before.name)} to {code(after.name)}", "")

@@ -16,6 +16,7 @@ from continuity_conformance.http.curl import curl
 from continuity_conformance.report.conversation import ExchangeEntry, InterventionEntry, conversation
 from continuity_conformance.report.page import EVIDENCE_BYTES, MARKS, page, template
 from continuity_conformance.report.reproduce import again
+from continuity_conformance.results.classes import class_of
 from continuity_conformance.results.one_line import headline
 from continuity_conformance.results.recorded import RecordedRequirement, RecordedScenario, Report
 from continuity_conformance.results.tally import HEADS, by_area, by_level, columns, total
@@ -62,6 +63,7 @@ def render(report: Report) -> str:
         total=total(report.results),
         columns=columns(report.results),
         heads=HEADS,
+        class_of=class_of,
         entries=[_entry(row, report, size) for row in report.rows],
         headline=lambda row: cut(one_line(headline(row.result)), _HEADLINE),
         again=lambda row: again(row.result.id, report.again),
@@ -76,7 +78,7 @@ def _entry(row: RecordedRequirement, report: Report, size: int) -> dict[str, obj
 def _standing(row: RecordedRequirement, report: Report) -> str:
     if row.accepted:
         return "known"
-    counts = row.result.verdict is not Verdict.FAIL or report.gate.counts_for(row.result.level)
+    counts = row.result.verdict is not Verdict.FAIL or report.closes_gate(row)
     return "" if counts else "warns"
 
 

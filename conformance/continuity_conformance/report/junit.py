@@ -55,7 +55,7 @@ def _outcome(report: Report, row: RecordedRequirement) -> str:
             return ""
         case Verdict.ERROR:
             return "error"
-        case Verdict.FAIL if not row.accepted and report.gate.counts_for(row.result.level):
+        case Verdict.FAIL if not row.accepted and report.closes_gate(row):
             return "failure"
     return "skipped"
 
@@ -75,7 +75,7 @@ def _case(report: Report, row: RecordedRequirement) -> ET.Element:
         requirement=result.id,
         level=result.level.value,
         verdict=result.verdict.value,
-        **{"class": class_of(result) or ""},
+        **{"class": class_of(result)},
     )
     case.extend(_outcome_element(report, row))
     return case

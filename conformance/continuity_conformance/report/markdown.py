@@ -13,8 +13,8 @@ from continuity_conformance.core.verdicts import RunVerdict, Verdict
 from continuity_conformance.report.page import MARKS
 from continuity_conformance.report.reproduce import again
 from continuity_conformance.results.one_line import headline
-from continuity_conformance.results.recorded import RecordedRequirement, Report
-from continuity_conformance.results.tally import HEADS, Tally, by_area, columns, total
+from continuity_conformance.results.recorded import RecordedClass, RecordedRequirement, Report
+from continuity_conformance.results.tally import HEADS, Tally, by_played_area, columns, total
 
 _SIGNS: Final = re.compile(r"([\\`*_\[\]<>|~$&]|:(?=//)|(?<=www)\.)")
 _MENTION: Final = re.compile(r"([@#])(?=\w)")
@@ -76,9 +76,13 @@ def _verdict(report: Report) -> Iterator[str]:
     if not report.finished:
         yield "**The run did not finish: these are the verdicts until then.**"
     yield ""
-    yield from numbers(by_area(report.results), total(report.results), columns(report.results))
+    yield from table(("class", "verdict"), ((plain(each.name), class_summary(each)) for each in report.classes))
     yield ""
-    yield f"Classes: {', '.join(f'{each.name} {each.verdict.spoken}' for each in report.classes) or 'none'}."
+    yield from numbers(by_played_area(report.results), total(report.results), columns(report.results))
+
+
+def class_summary(each: RecordedClass) -> str:
+    return f"{each.summary}{'' if each.decides else ' (does not decide)'}"
 
 
 def numbers(tallies: Sequence[Tally], whole: Tally, shown: Sequence[Verdict]) -> Iterator[str]:

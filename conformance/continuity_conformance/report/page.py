@@ -16,7 +16,7 @@ from markupsafe import Markup
 from continuity_conformance.core.verdicts import Verdict
 
 _FOLDER: Final = Path(__file__).parent / "templates"
-EVIDENCE_BYTES: Final = 1_000_000
+EVIDENCE_BYTES: Final = 950_000
 """The bytes of a page that evidence may take. The rest of its 1.5 MB is for the descriptions of the spec."""
 MARKS: Final[Mapping[Verdict, str]] = {
     Verdict.PASS: "✓",

@@ -1,47 +1,24 @@
-"""The classes of conformance that a server may claim, and the verdict on each.
+"""The verdict on each conformance class, and which results decide the verdict of a run.
 
-The catalogue: "A verdict names the classes that it covers, so that offering nothing is not conformance."
-A requirement belongs to at most one class: by its id, else by its area. DISCOVER, ERROR and DELETE belong to no class and count for the verdict of the whole
-release only. Each pack is a class of its own; no other class depends on it.
+The classes are those of the spec (`classes.yaml`). Each pack is a class of its own; no other class depends on it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Final, Protocol, TypeVar
 
-from continuity_conformance.core.verdicts import Result, RunVerdict, Verdict, counts, run_verdict
-from continuity_spec import Level, Requirement
+from continuity_conformance.core.verdicts import Result, RunVerdict, Verdict, counts, gating, run_verdict
+from continuity_spec import ConformanceClass, Level, Requirement, Selection, load_spec
 
-_BY_ID: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "DURABLE-01": "Core",
-        "HISTORY-05": "Crash",
-        "HISTORY-06": "Crash",
-        "HISTORY-07": "Crash",
-        "HISTORY-14": "Crash",
-        "DERIVE-13": "Tenants",
-        "SLUG-17": "Tenants",
-        "ISOLATE-06": "Tenants",
-        "ISOLATE-07": "Tenants",
-    }
-)
-_BY_AREA: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "DERIVE": "Core",
-        "ECHO": "Core",
-        "HISTORY": "Core",
-        "ISOLATE": "Core",
-        "SLUG": "Responses",
-        "MIGRATE": "Responses",
-        "STREAM": "Streaming",
-        "COMPRESS": "Compression",
-        "DURABLE": "Crash",
-        "CONCUR": "Concurrency",
-        "ENV": "Environment",
-    }
-)
-NAMES: Final = ("Core", "Responses", "Streaming", "Compression", "Tenants", "Crash", "Concurrency", "Environment")
+NOT_APPLICABLE: Final = "not applicable"
+
+
+class AboutARequirement(Protocol):
+    @property
+    def id(self) -> str: ...
+
+
+T = TypeVar("T", bound=AboutARequirement)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,21 +28,85 @@ class ClassVerdict:
     name: str
     verdict: RunVerdict | None
     counts: Mapping[Verdict, int]
+    passed: int = 0
+    """How many of the requirements that count passed."""
+    applicable: int = 0
+    """How many requirements count: binding ones that apply to the target."""
+    next: str = ""
+    """The first requirement that counts and fails; without a failure, the first that has not passed."""
+    needs: tuple[str, ...] = ()
+    """The classes that this one requires and that are not conformant."""
+    decides: bool = True
+
+    @property
+    def summary(self) -> str:
+        return summary(self.verdict, self.passed, self.applicable, self.next, self.needs)
 
 
-def class_of(result: Result | Requirement) -> str | None:
-    return f"pack {result.pack}" if result.pack else _BY_ID.get(result.id) or _BY_AREA.get(result.area.upper())
+def summary(verdict: RunVerdict | None, passed: int, applicable: int, next_id: str, needs: Sequence[str]) -> str:
+    """A class in a few words: "conformant", "14 of 16, next: SLUG-03", "needs Core"."""
+    if verdict is None:
+        return NOT_APPLICABLE
+    if verdict is RunVerdict.CONFORMANT or not applicable:
+        return verdict.spoken
+    ahead = f"next: {next_id}" if next_id else f"needs {', '.join(needs)}"
+    return f"{passed} of {applicable}, {ahead}"
 
 
-def class_verdicts(results: Iterable[Result], *, fail_on: Level = Level.MUST) -> tuple[ClassVerdict, ...]:
-    """The verdict on each class that has results: in the order of the catalogue, then the packs."""
+def class_of(result: Result | Requirement) -> str:
+    """The class of a requirement. A results.json of an earlier kit does not name it; the bundled spec knows it by id."""
+    if result.pack:
+        return f"pack {result.pack}"
+    return result.class_name or next((each.name for each in load_spec().classes if result.id in each.ids), "")
+
+
+def easiest_first(about: Iterable[T]) -> list[T]:
+    """Sort results, or whatever is about single requirements, by their class, and within a class in the order in which it is easiest to build them."""
+    places = {identity: place for place, identity in enumerate(id_ for each in load_spec().classes for id_ in each.ids)}
+    return sorted(about, key=lambda each: places.get(each.id, len(places)))
+
+
+def class_verdicts(
+    results: Iterable[Result], classes: Sequence[ConformanceClass] | None = None, *, fail_on: Level = Level.MUST
+) -> tuple[ClassVerdict, ...]:
+    """The verdict on each class that has results: in the order of the spec, then the packs."""
+    known = load_spec().classes if classes is None else classes
     members: dict[str, list[Result]] = {}
     for result in results:
-        members.setdefault(class_of(result) or "", []).append(result)
-    names = (*NAMES, *(name for name in members if name and name not in NAMES))
-    return tuple(_judge(name, members[name], fail_on) for name in names if name in members)
+        members.setdefault(class_of(result), []).append(result)
+    verdicts: dict[str, ClassVerdict] = {}
+    for each in known:
+        if each.name in members:
+            own = sorted(members[each.name], key=lambda result: each.ids.index(result.id))
+            verdicts[each.name] = _with_requirements(_judge(each.name, own, fail_on), each, verdicts)
+    packs = (name for name in members if name.startswith("pack "))
+    return (*verdicts.values(), *(_judge(name, members[name], fail_on) for name in packs))
+
+
+def selection_verdict(selection: Selection, results: Iterable[Result], *, fail_on: Level = Level.MUST) -> ClassVerdict:
+    """The verdict on a selection of scenarios, which cuts across the classes."""
+    return _judge(selection.name, [each for each in results if each.id in selection.scenarios], fail_on)
 
 
 def _judge(name: str, results: Sequence[Result], fail_on: Level) -> ClassVerdict:
-    applies = any(result.verdict is not Verdict.NOT_APPLICABLE for result in results)
-    return ClassVerdict(name, run_verdict(results, fail_on=fail_on) if applies else None, counts(results))
+    counting = [each for each in gating(results, fail_on) if each.verdict is not Verdict.NOT_APPLICABLE]
+    open_ = [each for each in counting if each.verdict is not Verdict.PASS]
+    missing = next((each.id for each in open_ if each.verdict is Verdict.FAIL), open_[0].id if open_ else "")
+    applies = any(result.verdict is not Verdict.NOT_APPLICABLE for result in results if not result.manual)
+    return ClassVerdict(
+        name,
+        run_verdict(results, fail_on=fail_on) if applies else None,
+        counts(results),
+        sum(each.verdict is Verdict.PASS for each in counting),
+        len(counting),
+        missing,
+    )
+
+
+def _with_requirements(verdict: ClassVerdict, its: ConformanceClass, known: Mapping[str, ClassVerdict]) -> ClassVerdict:
+    """A class whose own requirements hold is incomplete while a class that it requires is not conformant."""
+    verdict = replace(verdict, decides=its.decides)
+    unmet = tuple(name for name in its.requires if name in known and known[name].verdict is not RunVerdict.CONFORMANT)
+    if verdict.verdict is RunVerdict.CONFORMANT and unmet:
+        return replace(verdict, verdict=RunVerdict.INCOMPLETE, needs=unmet)
+    return verdict

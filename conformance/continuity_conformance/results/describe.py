@@ -60,10 +60,9 @@ def question(requirement: Requirement) -> str:
         return requirement.manual
     text = requirement.text
     if ". " in text:
-        return f"{'Is all of this ruled out?' if requirement.level.forbids else 'Does all of this hold?'} {text}"
-    asked = "Is it ruled out that" if requirement.level.forbids else "Does it hold that"
+        return f"Does all of this hold? {text}"
     # A first word in capitals (POST) stays as it is.
-    return f"{asked} {text if text[1:2].isupper() else text[:1].lower() + text[1:]}".removesuffix(".") + "?"
+    return f"Does it hold that {text if text[1:2].isupper() else text[:1].lower() + text[1:]}".removesuffix(".") + "?"
 
 
 def checked(requirement: Requirement) -> str:

@@ -43,10 +43,14 @@ class Gate:
 
 @dataclass(frozen=True, slots=True)
 class GateInput:
-    """The results of a run: each requirement of the release and the packs once. `selected`: the ids that the run was asked to decide."""
+    """The results of a run: each requirement of the release and the packs once.
+
+    `selected`: the ids that the run was asked to decide. `deciding`: the ids that count; the others only warn.
+    """
 
     results: Sequence[Result]
     selected: frozenset[str]
+    deciding: frozenset[str]
     finished: bool
     today: date
     broken: tuple[str, ...] = ()
@@ -54,7 +58,10 @@ class GateInput:
 
     @property
     def partial(self) -> bool:
-        return len(self.selected) < len(self.results)
+        return not self.deciding <= self.selected
+
+    def counts(self, result: Result, run_options: RunOptions) -> bool:
+        return result.id in self.deciding and run_options.gates(result.level)
 
 
 def judge(run: GateInput, run_options: RunOptions, baseline: Baseline) -> Gate:
@@ -66,19 +73,19 @@ def judge(run: GateInput, run_options: RunOptions, baseline: Baseline) -> Gate:
     counting = [result for result in failures if result.id not in valid]
     gate = Gate(
         ExitCode.OPEN,
-        failed=tuple(result for result in counting if run_options.gates(result.level)),
+        failed=tuple(result for result in counting if run.counts(result, run_options)),
         known=tuple((result, valid[result.id]) for result in failures if result.id in valid),
-        warned=tuple(result for result in counting if not run_options.gates(result.level)),
+        warned=tuple(result for result in counting if not run.counts(result, run_options)),
         stale=tuple(entry for id_, entry in entries.items() if id_ in passed),
         expired=tuple(entry for id_, entry in entries.items() if id_ not in valid and id_ not in passed),
-        untested=tuple(each for each in run.results if each.id in run.selected and _untested(each, run_options)),
+        untested=tuple(each for each in run.results if each.id in run.selected and _untested(each, run, run_options)),
     )
     return replace(gate, exit_code=_code(gate, run, run_options), reasons=tuple(_reasons(gate, run, run_options)))
 
 
-def _untested(result: Result, run_options: RunOptions) -> bool:
+def _untested(result: Result, run: GateInput, run_options: RunOptions) -> bool:
     """Whether it counts and has no verdict. A manual requirement never has one: a person answers it."""
-    return result.verdict is Verdict.NOT_TESTED and not result.manual and run_options.gates(result.level)
+    return result.verdict is Verdict.NOT_TESTED and not result.manual and run.counts(result, run_options)
 
 
 def _code(gate: Gate, run: GateInput, run_options: RunOptions) -> ExitCode:
@@ -109,7 +116,7 @@ def _reasons(gate: Gate, run: GateInput, run_options: RunOptions) -> Iterable[st
     if not run.finished:
         yield "the run did not finish"
     if run.partial:
-        yield f"{accepted}only {len(run.selected)} of {len(run.results)} requirements were selected"
+        yield f"{accepted}only {len(run.selected & run.deciding)} of {len(run.deciding)} requirements that count were selected"
     if gate.untested and run.finished:
         yield f"{accepted}{_counted(gate.untested, 'requirement')} that count{'' if gate.untested[1:] else 's'} could not be tested"
     if gate.known:

@@ -4,7 +4,7 @@ It keeps results and decides nothing about the target. It knows neither pytest n
 """
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Final
@@ -14,12 +14,14 @@ from continuity_conformance.core.run_options import RunOptions
 from continuity_conformance.core.urls import public_url
 from continuity_conformance.core.verdicts import Result, RunVerdict, Verdict, run_verdict, undecided
 from continuity_conformance.results.baseline import Baseline, KnownFailure
+from continuity_conformance.results.classes import ClassVerdict, class_of, class_verdicts, selection_verdict
 from continuity_conformance.results.gate import Gate, GateInput, judge
+from continuity_conformance.results.tally import NOT_SELECTED
 from continuity_conformance.suite.packs import Packs
 from continuity_conformance.suite.release import ReleasedSpec
+from continuity_conformance.suite.select import deciding
 from continuity_spec import Requirement
 
-NOT_SELECTED: Final = "not selected"
 STOPPED: Final = "the run was stopped before this was decided"
 UNDECIDED: Final = "not decided yet when this was written: the run was going on"
 
@@ -55,8 +57,12 @@ class RunOutcome:
     """Whether every selected requirement has a result."""
     gate: Gate
     baseline: Baseline
-    selected: int
-    """How many requirements were selected."""
+    selected: frozenset[str]
+    """The ids that the run was asked to decide."""
+    deciding: frozenset[str]
+    """The ids whose verdicts decide about the run. The others are only reported."""
+    classes: tuple[ClassVerdict, ...]
+    """The verdicts on the conformance classes, without those that the user did not ask for."""
 
     @property
     def today(self) -> date:
@@ -75,6 +81,7 @@ class Ledger:
         self._started = datetime.now(UTC)
         self._clock = time.monotonic()
         self._selected = frozenset(requirement.id for requirement in release.requirements)
+        self._deciding = deciding(run_options.classes, release)
         self._results: dict[str, Result] = {}
 
     def select(self, ids: Iterable[str]) -> None:
@@ -93,6 +100,10 @@ class Ledger:
         entry = self.baseline.entries.get(result.id)
         failed = result.verdict is Verdict.FAIL
         return entry if entry and failed and not entry.expired(self._started.date()) else None
+
+    def counts(self, result: Result) -> bool:
+        """Whether a failure of this requirement fails the run, unless the baseline accepts it."""
+        return result.id in self._deciding and self.run_options.gates(result.level)
 
     def result(self, requirement_id: str) -> Result | None:
         return self._results.get(requirement_id)
@@ -123,13 +134,30 @@ class Ledger:
         results = tuple(
             decided.get(entry.id) or self._undecided(entry, reason_if_open) for entry in self.release.requirements
         )
-        own = [result for result in results if not result.pack]
+        own = [result for result in results if not result.pack and result.id in self._deciding]
         verdict = run_verdict(own, fail_on=self.run_options.fail_on)
-        if verdict is RunVerdict.CONFORMANT and not (finished and all(result.id in decided for result in own)):
+        unfinished = not finished or any(result.id not in decided for result in own)
+        if verdict is RunVerdict.CONFORMANT and (unfinished or any(each.needs for each in self._classes(own))):
             verdict = RunVerdict.INCOMPLETE
         broken = tuple(str(error) for error in self.release.packs.broken)
-        judged = GateInput(results, self._selected, finished, self._started.date(), broken)
+        judged = GateInput(results, self._selected, self._deciding, finished, self._started.date(), broken)
         return self._outcome(results, verdict, judge(judged, self.run_options, self.baseline), finished=finished)
+
+    def _classes(self, results: Sequence[Result]) -> tuple[ClassVerdict, ...]:
+        """The classes that the user asked for, with those that they require; all without `--class`."""
+        asked, fail_on = self.run_options.classes, self.run_options.fail_on
+        selected = {class_of(result) for result in results if result.id in self._selected}
+        verdicts = [
+            each for each in class_verdicts(results, self.release.classes, fail_on=fail_on) if each.name in selected
+        ]
+        if not asked:
+            return tuple(verdicts)
+        required = {name for each in self.release.classes if each.name in asked for name in (each.name, *each.requires)}
+        selections = [each for each in self.release.selections if each.name in asked]
+        return (
+            *(each for each in verdicts if each.name in required),
+            *(selection_verdict(each, results, fail_on=fail_on) for each in selections),
+        )
 
     def _undecided(self, requirement: Requirement, reason: str) -> Result:
         return undecided(requirement, Verdict.NOT_TESTED, reason if requirement.id in self._selected else NOT_SELECTED)
@@ -149,7 +177,9 @@ class Ledger:
             finished=finished,
             gate=gate,
             baseline=self.baseline,
-            selected=len(self._selected),
+            selected=self._selected,
+            deciding=self._deciding,
+            classes=self._classes(results),
         )
 
 

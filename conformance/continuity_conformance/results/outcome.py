@@ -112,6 +112,7 @@ def evidence(scene: Scene, ended: ScenarioEnd, shown: Sequence[Exchange], done: 
         expectation=unmet.expectation,
         expected=redacted(unmet.expected),
         actual=redacted(unmet.actual),
+        kinds=unmet.kinds or (unmet.expectation,),
         failure=redacted(failure_text(scene.requirement, scene.title, unmet, dialogue, scene.again)),
     )
 
@@ -131,6 +132,7 @@ def result(requirement: Requirement, evidence: Sequence[Evidence], seconds: floa
         failure=_first_failure(evidence),
         evidence=tuple(evidence),
         pack=requirement.pack,
+        class_name=requirement.class_name,
     )
 
 

@@ -66,4 +66,5 @@ def _completed(data: Mapping[str, Any]) -> dict[str, Any]:
 def _with_result(requirement: Mapping[str, Any]) -> dict[str, Any]:
     failures = (each["failure"] for each in requirement["evidence"])
     derived = {"failure": next(filter(None, failures), ""), "pack": requirement.get("pack") or ""}
+    derived |= {"class_name": requirement.get("class") or "", "blocked_by": requirement.get("blocked_by") or ""}
     return {"question": requirement["text"], **requirement, "result": {**requirement, **derived}}

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from continuity_conformance.core.verdicts import Result, RunVerdict, Verdict
+from continuity_conformance.results.classes import summary
 from continuity_spec import Level
 
 
@@ -47,6 +48,7 @@ class RecordedRequirement(Struct, frozen=True):
     checked: str = ""
     build: tuple[str, ...] = ()
     pitfalls: tuple[str, ...] = ()
+    decides: bool = True
     scenarios: tuple[RecordedScenario, ...] = ()
 
     @property
@@ -79,9 +81,21 @@ class RecordedKit(Struct, frozen=True):
 
 
 class RecordedClass(Struct, frozen=True):
+    """A conformance class. An old file has only the verdict and the counts, and leaves out classes that do not apply."""
+
     name: str
-    verdict: RunVerdict
+    verdict: RunVerdict | None
+    """None: no requirement of the class applies to the target."""
     counts: Mapping[Verdict, int]
+    passed: int = 0
+    applicable: int = 0
+    next: str | None = None
+    needs: tuple[str, ...] = ()
+    decides: bool = True
+
+    @property
+    def summary(self) -> str:
+        return summary(self.verdict, self.passed, self.applicable, self.next or "", self.needs)
 
 
 class RecordedGate(Struct, frozen=True):
@@ -89,6 +103,7 @@ class RecordedGate(Struct, frozen=True):
     exit_code: int
     reasons: tuple[str, ...]
     fail_on: Level
+    classes: tuple[str, ...] = ()
 
     def counts_for(self, level: Level) -> bool:
         """Whether a failure at this level fails the run."""
@@ -128,14 +143,18 @@ class Report(Struct, frozen=True):
     def with_verdict(self, verdict: Verdict) -> list[RecordedRequirement]:
         return [row for row in self.rows if row.result.verdict is verdict]
 
+    def closes_gate(self, row: RecordedRequirement) -> bool:
+        """Whether a failure of this requirement closes the gate, unless it is accepted."""
+        return row.decides and self.gate.counts_for(row.result.level)
+
     @property
     def failed(self) -> list[RecordedRequirement]:
         """The failures that close the gate."""
-        return [row for row in self._failures if not row.accepted and self.gate.counts_for(row.result.level)]
+        return [row for row in self._failures if not row.accepted and self.closes_gate(row)]
 
     @property
     def warned(self) -> list[RecordedRequirement]:
-        return [row for row in self._failures if not row.accepted and not self.gate.counts_for(row.result.level)]
+        return [row for row in self._failures if not row.accepted and not self.closes_gate(row)]
 
     @property
     def accepted(self) -> list[RecordedRequirement]:

@@ -9,6 +9,8 @@ from typing import Final
 
 from continuity_conformance.core.verdicts import Result, Verdict, counts
 
+NOT_SELECTED: Final = "not selected"
+"""The reason of a result that the run was not asked for."""
 HEADS: Final[Mapping[Verdict, str]] = {
     Verdict.PASS: "passed",
     Verdict.FAIL: "failed",
@@ -39,6 +41,12 @@ def columns(results: Iterable[Result]) -> tuple[Verdict, ...]:
 
 def by_area(results: Sequence[Result]) -> list[Tally]:
     return _grouped(results, lambda result: result.area)
+
+
+def by_played_area(results: Sequence[Result]) -> list[Tally]:
+    """Only the areas of which something was selected."""
+    played = {result.area for result in results if result.reason != NOT_SELECTED}
+    return [each for each in by_area(results) if each.name in played]
 
 
 def by_level(results: Sequence[Result]) -> list[Tally]:

@@ -15,7 +15,7 @@ from continuity_conformance.core.errors import KitError, UsageError
 from continuity_conformance.core.files import replace_file
 from continuity_conformance.core.verdicts import Evidence, Result, RunVerdict, Verdict, counts
 from continuity_conformance.results.baseline import KnownFailure
-from continuity_conformance.results.classes import ClassVerdict, class_verdicts
+from continuity_conformance.results.classes import ClassVerdict, class_of
 from continuity_conformance.results.describe import described
 from continuity_conformance.results.ledger import RunOutcome, TargetFacts
 from continuity_conformance.results.one_line import headline
@@ -53,7 +53,6 @@ def write(outcome: RunOutcome, folder: Path, *, draft: bool = False) -> Path:
 
 
 def as_json(outcome: RunOutcome) -> dict[str, object]:
-    classes = class_verdicts(outcome.results, fail_on=outcome.run_options.fail_on)
     return {
         "schema": SCHEMA,
         "target": _target(outcome.target),
@@ -70,7 +69,7 @@ def as_json(outcome: RunOutcome) -> dict[str, object]:
         "finished": outcome.finished,
         "gate": _gate(outcome),
         "again": _again(outcome),
-        "classes": [_class(each, outcome) for each in classes if each.verdict is not None],
+        "classes": [_class(each, outcome) for each in outcome.classes],
         "counts": _counts(counts(outcome.results)),
         "requirements": [
             {**_requirement(result, outcome), **described(entry)}
@@ -95,8 +94,17 @@ def _target(facts: TargetFacts) -> dict[str, object]:
 
 
 def _class(each: ClassVerdict, outcome: RunOutcome) -> dict[str, object]:
-    verdict = outcome.verdict if outcome.verdict is RunVerdict.UNREACHABLE else each.verdict
-    return {"name": each.name, "verdict": verdict, "counts": _counts(each.counts)}
+    unreachable = outcome.verdict is RunVerdict.UNREACHABLE
+    return {
+        "name": each.name,
+        "verdict": outcome.verdict if unreachable else each.verdict,
+        "counts": _counts(each.counts),
+        "passed": each.passed,
+        "applicable": each.applicable,
+        "next": each.next or None,
+        "needs": list(each.needs),
+        "decides": each.decides,
+    }
 
 
 def _counts(tally: Mapping[Verdict, int]) -> dict[str, int]:
@@ -111,8 +119,9 @@ def _gate(outcome: RunOutcome) -> dict[str, object]:
         "fail_on": outcome.run_options.fail_on.value,
         "accept_untested": outcome.run_options.accept_untested,
         "baseline": outcome.baseline.file or None,
+        "classes": list(outcome.run_options.classes),
         "areas": list(outcome.run_options.areas),
-        "selected": outcome.selected,
+        "selected": len(outcome.selected),
     }
 
 
@@ -139,11 +148,14 @@ def _requirement(result: Result, outcome: RunOutcome) -> dict[str, object]:
     return {
         "id": result.id,
         "area": result.area,
+        "class": class_of(result) or None,
         "level": result.level.value,
+        "decides": result.id in outcome.deciding,
         "text": result.text,
         "verdict": result.verdict.value,
         "seconds": round(result.seconds, 3),
         "reason": "" if result.verdict is Verdict.PASS else result.reason or headline(result),
+        "blocked_by": result.blocked_by or None,
         "manual": result.manual,
         "pack": result.pack or None,
         "known": _known(outcome.baseline.entries.get(result.id), outcome.today),
@@ -162,6 +174,7 @@ def _evidence(each: Evidence) -> dict[str, object]:
         "expected": each.expected,
         "actual": each.actual,
         "failure": each.failure,
+        "kinds": list(each.kinds),
         "exchanges": [dict(exchange) for exchange in each.exchanges],
         "interventions": [dict(intervention) for intervention in each.interventions or ()],
     }

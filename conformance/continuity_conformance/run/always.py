@@ -1,14 +1,15 @@
 """`always` entries: what must hold for every matching answer of the run.
 
-Any answer can make an entry fail. Only answers of passed scenarios, whose requirement did not fail, can make it pass: a server that answers
-everything with valid objects and random ids must not pass. Without a matching answer the entry is *not tested*.
+Any answer can make an entry fail. Only a target that keeps conversations can pass: a server that answers everything with valid objects and random ids
+must not. So an answer counts if the target passed some other requirement, or if its own scenario passed and its requirement did not fail. Without a
+matching answer the entry is *not tested*.
 """
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Final
 
-from continuity_conformance.core.verdicts import Evidence, Verdict
+from continuity_conformance.core.verdicts import Evidence, Result, Verdict
 from continuity_conformance.results.outcome import Played, ScenarioEnd, Scene, ending, evidence
 from continuity_conformance.results.redaction import Redactor
 from continuity_conformance.scenario.exchange import Exchange
@@ -16,24 +17,32 @@ from continuity_conformance.scenario.expect.judge import is_status, judge
 from continuity_conformance.scenario.record import Intervention
 from continuity_spec import Always, Requirement
 
+_CAPABILITIES: Final = "/v1/capabilities"
 _SHOWN: Final = 20
 """How many of the failing answers are shown."""
 
 
 async def judge_always(
-    requirement: Requirement, played: Sequence[Played], failed: Collection[str], redactor: Redactor, target: str
+    requirement: Requirement,
+    played: Sequence[Played],
+    decided: Collection[Result],
+    redactor: Redactor,
+    target: str,
 ) -> list[Evidence]:
     """The evidence for an `always` entry: the answers that fail it, or one that proves it.
 
-    `failed`: the requirements that failed.
+    `decided`: the results of the other requirements so far.
     """
     always = requirement.always
     assert always is not None
+    keeps_conversations = any(result.verdict is Verdict.PASS for result in decided)
+    failed = frozenset(result.id for result in decided if result.verdict is Verdict.FAIL or result.blocked_by)
     judged = [
         (one, exchange, ended)
         for one in played
         for exchange in one.dialogue.exchanges
-        if _matches(always, exchange) and _counts(one, ended := await _judge(always, one, exchange), failed)
+        if _matches(always, exchange)
+        and _counts(ended := await _judge(always, one, exchange), keeps_conversations or _proves(one, failed))
     ]
     bad = [each for each in judged if each[2].verdict is not Verdict.PASS][:_SHOWN]
     good = [each for each in judged if each[2].verdict is Verdict.PASS][:1]
@@ -67,14 +76,24 @@ def _unflawed(exchange: Exchange) -> Exchange:
     return replace(exchange, reading=replace(exchange.reading, flaw="")) if exchange.reading else exchange
 
 
-def _counts(played: Played, ended: ScenarioEnd, failed: Collection[str]) -> bool:
-    proves = played.evidence.outcome is Verdict.PASS and played.requirement not in failed
+def _counts(ended: ScenarioEnd, proves: bool) -> bool:
     return ended.verdict is Verdict.FAIL or (ended.verdict is not Verdict.NOT_TESTED and proves)
 
 
+def _proves(played: Played, failed: Collection[str]) -> bool:
+    return played.evidence.outcome is Verdict.PASS and played.requirement not in failed
+
+
 def _matches(always: Always, exchange: Exchange) -> bool:
-    """Whether an entry is about this answer. An answer that the kit's own kill cut off does not count."""
+    """Whether an entry is about this answer.
+
+    An answer that the kit's own kill cut off does not count, nor does one of GET /v1/capabilities, which is a matter of DISCOVER.
+    """
+    if exchange.answer.fields("X-Should-Retry") == ["false"]:
+        return False  # a 409 that is about the request itself, not about a busy session
     if exchange.answer.error and exchange.step.expect.get("status") == "any":
+        return False
+    if exchange.request.path.endswith(_CAPABILITIES):
         return False
     answered = always.answered if isinstance(always.answered, list | tuple) else [always.answered]
     streamed = always.streamed is None or always.streamed == exchange.answer.streamed

@@ -6,19 +6,23 @@ The scheduler asks before it plays; the doctor asks the same to predict what a r
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 
-from continuity_conformance.checks.registry import DISTURBING
+from continuity_conformance.checks.registry import DISTURBING, KEYED
 from continuity_conformance.core.verdicts import Verdict, worst
-from continuity_conformance.scenario.context import Context
+from continuity_conformance.scenario.context import TRAITS, Context
 from continuity_conformance.scenario.expect import model
 from continuity_spec import Requirement, Scenario
 
 _WITHOUT_A_KEY = frozenset({"nobody", "stranger"})
 _NO_SECOND_KEY = _WITHOUT_A_KEY | {"alice"}
+_NO_KEYS = "the target has no keys"
 
 
 def obstacle_to(context: Context, requirement: Requirement, scenario: Scenario) -> tuple[Verdict, str] | None:
     """Why a scenario cannot be played on this target; None where it can."""
-    return next(_obstacles(context, scenario, DISTURBING.get(requirement.check or "", frozenset())), None)
+    check = requirement.check or ""
+    if check in KEYED and not context.target.profile.principals:
+        return Verdict.NOT_APPLICABLE, _NO_KEYS
+    return next(_obstacles(context, scenario, DISTURBING.get(check, frozenset())), None)
 
 
 def _obstacles(context: Context, scenario: Scenario, controls: frozenset[str]) -> Iterator[tuple[Verdict, str]]:
@@ -27,16 +31,24 @@ def _obstacles(context: Context, scenario: Scenario, controls: frozenset[str]) -
         if target.options[option] not in values:
             declared = target.options[option]
             yield Verdict.NOT_APPLICABLE, f"the target's option {option} is {declared}, not {' or '.join(values)}"
-    if missing := sorted(scenario.needs - target.offers - {"tenants"}):
+    yield from (
+        (Verdict.NOT_APPLICABLE, why) for trait, why in target.missing_traits.items() if trait in scenario.needs
+    )
+    if missing := sorted(scenario.needs - target.offers - TRAITS - {"tenants"}):
         yield Verdict.NOT_APPLICABLE, f"the target does not offer {', '.join(missing)}"
     yield from _unsupported_forms(context, scenario)
     if "tenants" in scenario.needs and target.single_user:
         yield Verdict.NOT_APPLICABLE, "the target is for a single user"
     if scenario.principals & _WITHOUT_A_KEY and not target.profile.principals:
-        yield Verdict.NOT_APPLICABLE, "the target has no keys"
+        yield Verdict.NOT_APPLICABLE, _NO_KEYS
     if unknown := sorted(scenario.principals - _NO_SECOND_KEY - set(target.profile.principals)):
         yield Verdict.NOT_TESTED, f"no key of a second principal: add {unknown[0]} to `principals` of the profile"
-    if lacking := sorted((scenario.controls | controls) - context.controls.available):
+    needed = scenario.controls | controls
+    profile = target.profile
+    if needed & {"legacy", "previous"} and not (profile.legacy if "legacy" in needed else profile.previous):
+        key = "legacy" if "legacy" in needed else "previous"
+        yield Verdict.NOT_APPLICABLE, f"the target declares no earlier release (`{key}` in the profile)"
+    if lacking := sorted(needed - context.controls.available):
         yield Verdict.NOT_TESTED, f"no control to {', '.join(lacking)}"
     if scenario.uses_model and target.observed != "probe":
         yield Verdict.NOT_TESTED, "the target's model is not the probe model, so it cannot be told what to do"

@@ -1,15 +1,16 @@
 """Calibration: finds out what the target is before any scenario plays.
 
-One short dialogue shows whether the target answers, accepts the key, and gets its answers from the probe model. What the profile does not state is
-taken from the capabilities; what they do not state is tried once.
+One short dialogue shows whether the target answers, accepts the key, and gets its answers from the probe model. It is held over chat, or over
+/v1/responses where the target keeps no conversations on chat. What the profile does not state is taken from the capabilities; what they do not state
+is tried once.
 """
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
 from continuity_conformance.core.errors import UsageError
-from continuity_conformance.core.failure import Unmet
+from continuity_conformance.core.failure import Unmet, Untested
 from continuity_conformance.http.messages import Answer, Request, dig
 from continuity_conformance.probe.marks import answer_mark
 from continuity_conformance.scenario.context import Context, Declared, Observed, Target
@@ -20,22 +21,26 @@ from continuity_conformance.scenario.variables import Variables
 from continuity_conformance.target.profile import DEFAULT_HEADER, DEFAULT_OPTIONS, Profile
 
 _REFUSED: Final = frozenset({401, 403})
-_NOT_THERE: Final = frozenset({0, 404, 405, 501})
+_NO_ENDPOINT: Final = frozenset({404, 405, 501})
+_NOT_THERE: Final = _NO_ENDPOINT | {0}
 _OK: Final = 200
+_CHAT: Final = frozenset({"chat"})
 
 
 def assumed(profile: Profile) -> Target:
     """The target as its profile alone describes it."""
     options = {**DEFAULT_OPTIONS, **profile.options}
     header = profile.header or DEFAULT_HEADER
+    offers = profile.offers or frozenset()
     return Target(
         profile,
         header,
         options,
-        profile.offers or frozenset(),
+        offers - _CHAT if profile.chat == "none" else offers | _CHAT,
         "nothing",
         has_api=bool(profile.token),
         single_user=profile.single_user,
+        other_headers=profile.other_headers,
     )
 
 
@@ -43,6 +48,9 @@ async def calibrate(context: Context) -> Dialogue:
     """Find out what the target is, store it in the context, and return the dialogue."""
     stated = await capabilities(context)
     dialogue = await opening(context, stated)
+    if _is_over_chat(dialogue) and await _has_no_chat(dialogue):
+        responses = await _over_responses(context)
+        dialogue = dialogue if responses.untested else responses
     await conclude(dialogue, stated)
     return dialogue
 
@@ -54,11 +62,28 @@ async def capabilities(context: Context) -> object:
 
 
 async def opening(context: Context, stated: object) -> Dialogue:
-    """Play the first turns. Raises UsageError if the key is refused."""
+    """Play the first turns, over chat unless the profile says that it keeps no conversations. Raises UsageError if the key is refused."""
     context.target = _informed(context.target, stated)
-    dialogue = Dialogue(context, {})
-    await _first_turn(dialogue)
-    return dialogue
+    if context.target.profile.chat == "none":
+        return await _over_responses(context)
+    return await _first_turns(context, _by_header)
+
+
+async def _has_no_chat(dialogue: Dialogue) -> bool:
+    """Whether chat is missing. A target that only refuses to start a session under our id answers a turn that names none."""
+    if dialogue.exchanges[0].answer.status not in _NO_ENDPOINT:
+        return False
+    turn = {"model": dialogue.context.target.profile.model, "messages": [{"role": "user", "content": "calibration"}]}
+    return (await ask(dialogue.context, "POST", "/v1/chat/completions", turn)).status in _NO_ENDPOINT
+
+
+async def _over_responses(context: Context) -> Dialogue:
+    """The first turns, continued by response id; if that fails, by slug."""
+    by_response = await _first_turns(context, _by_response)
+    if not by_response.untested or context.target.profile.slugs == "none":
+        return by_response
+    by_slug = await _first_turns(context, _by_slug)
+    return by_response if by_slug.untested else by_slug
 
 
 async def conclude(dialogue: Dialogue, stated: object) -> None:
@@ -67,9 +92,10 @@ async def conclude(dialogue: Dialogue, stated: object) -> None:
     observed = await _observed(dialogue)
     offers = context.target.profile.offers
     if offers is None:
-        offers = frozenset(claims["offers"]) if isinstance(claims.get("offers"), list) else await _tried(context)
+        offers = frozenset(claims["offers"]) if isinstance(claims.get("offers"), list) else await _tried(dialogue)
     if len(context.target.profile.principals) > 1:
         offers |= {"tenants"}
+    offers = offers | _CHAT if _is_over_chat(dialogue) else offers - _CHAT
     context.target = replace(
         context.target, observed=observed, offers=offers, declared=_declared(context.target, stated)
     )
@@ -88,37 +114,77 @@ def header_in(stated: object) -> str:
     return next((name for name in named if isinstance(name, str) and name), "")
 
 
+def other_headers_in(stated: object) -> tuple[str, ...]:
+    """The further continuity headers of the capabilities, in their order of precedence."""
+    named = claims_in(stated).get("headers")
+    names = [name for name in named if isinstance(name, str) and name] if isinstance(named, list) else []
+    return tuple(name for name in names if name.lower() != header_in(stated).lower())
+
+
 def _informed(target: Target, stated: object) -> Target:
     header = target.profile.header or header_in(stated) or target.header
+    others = target.profile.other_headers if target.profile.header else other_headers_in(stated)
     options = {**DEFAULT_OPTIONS, **_stated(target, stated)}
     single_user = target.profile.single_user or claims_in(stated).get("single_user") is True
-    return replace(target, header=header, options=options, single_user=single_user)
+    return replace(target, header=header, other_headers=others, options=options, single_user=single_user)
 
 
 def _stated(target: Target, stated: object) -> dict[str, str]:
     """The options that the capabilities or the profile state; the profile wins."""
+    return _claimed_options(stated) | dict(target.profile.options)
+
+
+def _claimed_options(stated: object) -> dict[str, str]:
     claimed = claims_in(stated).get("options")
     known = claimed if isinstance(claimed, Mapping) else {}
-    return {name: str(value) for name, value in known.items() if name in DEFAULT_OPTIONS} | dict(target.profile.options)
+    return {name: str(value) for name, value in known.items() if name in DEFAULT_OPTIONS}
 
 
 def _declared(target: Target, stated: object) -> Declared:
-    profile, offers = target.profile, claims_in(stated).get("offers")
+    """What the capabilities claim. Where the profile says otherwise, the run follows the profile and examines no claim."""
+    offers, options = claims_in(stated).get("offers"), _claimed_options(stated)
+    header = header_in(stated)
     return Declared(
-        header=bool(profile.header or profile.body or header_in(stated)),
-        options=_stated(target, stated),
-        offers=profile.offers is not None or isinstance(offers, list),
+        header=bool(header) and header.lower() == target.header.lower(),
+        options={name: value for name, value in options.items() if target.options[name] == value},
+        offers=frozenset(map(str, offers)) if isinstance(offers, list) else None,
+        single_user=claims_in(stated).get("single_user") is True,
     )
 
 
-async def _first_turn(dialogue: Dialogue) -> None:
+Turns = Callable[[Dialogue, bool], Awaitable[None]]
+
+
+async def _first_turns(context: Context, turns: Turns) -> Dialogue:
     """One plain and one streamed turn in one session. Only a refused key stops the run here; requirements report other failures."""
+    dialogue, offers = Dialogue(context, {}), context.target.profile.offers
     try:
-        await dialogue.do("chat", {"session": "$id"}, session="$id", say="calibration")
-        await dialogue.do("chat", {"session": "$id"}, session="$id", say="again", stream=True)
+        await turns(dialogue, offers is None or "streaming" in offers)
     except Unmet:
         _explain_refusal(dialogue.exchanges[0])
         dialogue.untested.append("the calibration turns did not succeed")
+    except Untested as reason:
+        dialogue.untested.append(str(reason))
+    return dialogue
+
+
+async def _by_header(dialogue: Dialogue, stream: bool) -> None:
+    await dialogue.do("chat", {"session": "$id"}, session="$id", say="calibration")
+    await dialogue.do("chat", {"session": "$id"}, session="$id", say="again", stream=stream)
+
+
+async def _by_response(dialogue: Dialogue, stream: bool) -> None:
+    await dialogue.do("respond", {"response": "$first"}, say="calibration")
+    await dialogue.do("respond", {}, previous_response_id="$first", say="again", stream=stream)
+
+
+async def _by_slug(dialogue: Dialogue, stream: bool) -> None:
+    await dialogue.do("respond", {}, conversation="$slug", say="calibration")
+    await dialogue.do("respond", {}, conversation="$slug", say="again", stream=stream)
+
+
+def _is_over_chat(dialogue: Dialogue) -> bool:
+    return dialogue.exchanges[0].verb == "chat"
 
 
 async def _remembered(dialogue: Dialogue) -> None:
@@ -153,8 +219,9 @@ async def _observed(dialogue: Dialogue) -> Observed:
     return "nothing" if mark.saw is None else "answers"
 
 
-async def _tried(context: Context) -> frozenset[str]:
+async def _tried(dialogue: Dialogue) -> frozenset[str]:
     """Try once what the target offers, if it does not say so."""
+    context = dialogue.context
     responses = await ask(
         context,
         "POST",
@@ -162,12 +229,27 @@ async def _tried(context: Context) -> frozenset[str]:
         {"model": context.target.profile.model, "input": "calibration", "store": False},
     )
     preflight = [("Origin", context.target.profile.origin), ("Access-Control-Request-Method", "POST")]
-    cors = await ask(context, "OPTIONS", "/v1/chat/completions", headers=preflight)
+    cors = await ask(
+        context, "OPTIONS", "/v1/chat/completions" if _is_over_chat(dialogue) else "/v1/responses", headers=preflight
+    )
     offers = {"streaming"}
     offers |= {"responses"} if responses.status not in _NOT_THERE else set()
     offers |= {"cors"} if cors.fields("Access-Control-Allow-Origin") else set()
     offers |= {"compression"} if "compress" in context.controls.available else set()
+    offers |= await _tried_beside_responses(context) if "responses" in offers else set()
     return frozenset(offers)
+
+
+async def _tried_beside_responses(context: Context) -> set[str]:
+    """Try what a target with responses may lack: reading and deleting a stored response, and objects for conversations."""
+    turn = {"model": context.target.profile.model, "input": "calibration", "store": True}
+    stored = dig((await ask(context, "POST", "/v1/responses", turn)).body, "id")
+    path = f"/v1/responses/{stored}"
+    kept = isinstance(stored, str) and (await ask(context, "GET", path)).accepted
+    deletes = kept and (await ask(context, "DELETE", path)).accepted
+    made = dig((await ask(context, "POST", "/v1/conversations", {})).body, "id")
+    objects = isinstance(made, str) and (await ask(context, "DELETE", f"/v1/conversations/{made}")).accepted
+    return ({"stored-responses"} if deletes else set()) | ({"conversations"} if objects else set())
 
 
 async def ask(

@@ -80,7 +80,9 @@ class Scheduler:
             self._probe_url = await self._model.enter_async_context(listening(probe))
             self._observer = probe
         elif self._profile.probe:
-            self._observer = await self._stack.enter_async_context(RemoteProbe(self._profile.probe))
+            self._observer = await self._stack.enter_async_context(
+                RemoteProbe(self._profile.probe, self._profile.summary)
+            )
         server = await self._server() if self._profile.process else Server(self._url, self._profile)
         self.context = self._context(server)
         await must_answer(server.url, self._profile.ca)
@@ -116,8 +118,7 @@ class Scheduler:
         obstacle = obstacle_to(self.context, requirement, without_steps(requirement))
         if obstacle is not None:
             return result(requirement, [Evidence("", "", *obstacle)], 0.0)
-        failed = frozenset(each.id for each in self.decided.values() if each.verdict is Verdict.FAIL)
-        judged = judge_always(requirement, self._played, failed, self._redactor, self._target_name)
+        judged = judge_always(requirement, self._played, self.decided.values(), self._redactor, self._target_name)
         return result(requirement, await judged, 0.0)
 
     # Scenarios

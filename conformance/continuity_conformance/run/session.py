@@ -6,7 +6,7 @@ books each result there as soon as it is decided. Nothing else books results.
 
 import asyncio
 import threading
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Awaitable, Coroutine, Iterator, Sequence
 from concurrent.futures import CancelledError, Future, as_completed
 from contextlib import ExitStack
 from pathlib import Path
@@ -19,6 +19,7 @@ from continuity_conformance.core.errors import ContinuityError, KitError
 from continuity_conformance.core.urls import public_url
 from continuity_conformance.core.verdicts import Result, Verdict, by_review, undecided
 from continuity_conformance.http.connect import must_answer
+from continuity_conformance.results.blocked import blocked
 from continuity_conformance.results.ledger import Ledger, TargetFacts
 from continuity_conformance.results.redaction import redactor_of
 from continuity_conformance.run.scheduler import Scheduler
@@ -50,6 +51,7 @@ class Run:
         self._requirements = tuple(each for each in requirements if each.manual is None)
         self._manual = tuple(each for each in requirements if each.manual is not None)
         self._futures: dict[str, Future[Result]] = {requirement.id: Future() for requirement in requirements}
+        self._deciding: dict[str, asyncio.Task[None]] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._playing: Future[None] | None = None
@@ -180,30 +182,36 @@ class Run:
         disturbing = [requirement for requirement in played if disturbs(requirement)]
         disturbing.sort(key=lambda requirement: requirement.check is None)  # checks take longest, so they come first
         calm = [requirement for requirement in played if requirement not in disturbing]
-        tasks = [
-            asyncio.create_task(self._decide(requirement, scheduler.play(requirement, calm_done)))
-            for requirement in disturbing
-        ]
-        await asyncio.gather(
-            *(self._decide(requirement, scheduler.play(requirement, calm_done)) for requirement in calm)
-        )
+        plays = {each.id: asyncio.create_task(self._played(each, calm_done)) for each in (*disturbing, *calm)}
+        self._deciding = {each.id: asyncio.create_task(self._decide(each, plays[each.id])) for each in played}
+        await asyncio.gather(*(plays[each.id] for each in calm))
         calm_done.set()
-        await asyncio.gather(*tasks)
+        await asyncio.gather(*self._deciding.values())
         for requirement in self._requirements:
             if requirement.how == "always":
-                await self._decide(requirement, scheduler.judge_always(requirement))
+                await self._decide(requirement, self._without_error(requirement, scheduler.judge_always(requirement)))
         for requirement in concluding:
-            await self._decide(requirement, scheduler.play(requirement, calm_done))
+            await self._decide(requirement, self._played(requirement, calm_done))
 
-    async def _decide(self, requirement: Requirement, playing: Coroutine[Any, Any, Result]) -> None:
+    def _played(self, requirement: Requirement, calm_done: asyncio.Event) -> Coroutine[Any, Any, Result]:
+        assert self._scheduler is not None
+        return self._without_error(requirement, self._scheduler.play(requirement, calm_done))
+
+    async def _without_error(self, requirement: Requirement, playing: Awaitable[Result]) -> Result:
         """An exception in the kit becomes the result of one requirement; it never ends the run."""
         try:
-            result = await playing
+            return await playing
         except (Exception, SystemExit) as error:  # noqa: BLE001 - the kit's own fault becomes a verdict
-            reason = f"the kit failed: {type(error).__name__}: {error}"
-            result = undecided(requirement, Verdict.ERROR, reason)
+            return undecided(requirement, Verdict.ERROR, f"the kit failed: {type(error).__name__}: {error}")
+
+    async def _decide(self, requirement: Requirement, playing: Awaitable[Result]) -> None:
+        """Wait for the result. A failure also waits for the requirements that this one rests on: it may be theirs."""
         assert self._scheduler is not None
-        self._scheduler.decided[requirement.id] = result
+        result, decided = await playing, self._scheduler.decided
+        if result.verdict is Verdict.FAIL or (result.verdict is Verdict.PASS and requirement.check is not None):
+            await asyncio.gather(*(self._deciding[each] for each in requirement.rests_on if each in self._deciding))
+            result = blocked(requirement, result, decided)
+        decided[requirement.id] = result
         if self._loop is not None:  # a scenario that close() cuts off says nothing about the target
             self._settle(self._redactor.result(result))
 

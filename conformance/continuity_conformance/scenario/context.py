@@ -3,7 +3,7 @@
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Final, Literal, Protocol
 
 from continuity_conformance.core.budget import Budget
 from continuity_conformance.core.verdicts import Result
@@ -16,6 +16,14 @@ from continuity_conformance.target.server import Server
 from continuity_spec.openapi.answers import AnswerValidator
 
 Observed = Literal["probe", "answers", "nothing"]
+
+TRAIT_REASONS: Final[Mapping[str, str]] = {
+    "header": "the target takes the session from the body, not from a header",
+    "several-headers": "the target declares one continuity header",
+    "user-ignored": "the target declares that `user` names a session",
+}
+"""Needs of scenarios that are no offers, with what is said about a target that does not meet them."""
+TRAITS: Final = frozenset(TRAIT_REASONS)
 
 
 class Observer(Protocol):
@@ -30,11 +38,12 @@ class Observer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """What the capabilities or the profile state about a target. The kit's own defaults are not claims of the target."""
+    """What a target states about itself in its capabilities. What the profile says, and the kit's defaults, are no claims of the target."""
 
     header: bool = False
     options: Mapping[str, str] = field(default_factory=dict)
-    offers: bool = False
+    offers: frozenset[str] | None = None
+    single_user: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +58,18 @@ class Target:
     has_api: bool
     single_user: bool
     declared: Declared = field(default_factory=Declared)
+    other_headers: tuple[str, ...] = ()
+    """More headers that name the session, in the order of their precedence after `header`."""
+
+    @property
+    def missing_traits(self) -> Mapping[str, str]:
+        """The needs of scenarios that are no offers and that this target does not meet, each with the reason."""
+        met = {
+            "header": not self.profile.body,
+            "several-headers": bool(self.other_headers),
+            "user-ignored": not self.profile.sessions_by_user and self.profile.body != "user",
+        }
+        return {trait: TRAIT_REASONS[trait] for trait, is_met in met.items() if not is_met}
 
     @property
     def takes_slugs(self) -> bool:
@@ -78,7 +99,9 @@ class Context:
 
     @property
     def constants(self) -> Mapping[str, str]:
-        return {"HEADER": self.target.header, "ORIGIN": self.target.profile.origin}
+        others = self.target.other_headers
+        second = {"SECOND_HEADER": others[0]} if others else {}
+        return {"HEADER": self.target.header, **second, "ORIGIN": self.target.profile.origin}
 
 
 @functools.cache

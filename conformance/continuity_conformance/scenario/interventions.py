@@ -4,6 +4,7 @@ A control is verified: an eviction counts when the response is gone, a compressi
 """
 
 import asyncio
+import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,10 +26,13 @@ _GONE: Final = 404
 _SHOWN: Final = 200
 _LAST_ONES: Final = 5
 """How many responses are stored by real turns after a control filled the cache, so that the target itself evicts."""
+_NO_SUMMARY: Final = "the target did not compress: the model got no summarising call (`summary:` in the profile names what such a call says, if it is not recognised)"
 _BY_PROCESS: Final[Mapping[str, str]] = {
     "restart": "SIGTERM to its process, then a new one was started",
     "kill": "SIGKILL to its process, then a new one was started",
     "legacy": "its process was ended, its database replaced by an old one, and then started anew",
+    "start_previous": "its process was ended, and that of its previous release started without any data",
+    "upgrade": "the process of the previous release was ended, and this release started on its data",
 }
 """How the kit itself intervenes in a target that it started."""
 
@@ -89,8 +93,15 @@ class Interventions:
                 await self._context.controls.restart()
             case "kill":
                 await self._context.controls.kill()
+            case "legacy" if "add" in step.params:
+                note.how = "in the statements of the old schema, while the target runs"
+                await self._add_legacy(step)
             case "legacy":
                 await self._legacy(step.params)
+            case "start_previous":
+                await self._context.controls.start_previous()
+            case "upgrade":
+                await self._context.controls.upgrade()
             case _:
                 note.how = await self._control(step)
 
@@ -119,6 +130,7 @@ class Interventions:
         """Undo what must not outlive the scenario."""
         if self._context.server.broken:
             await self._context.controls.mend_store(self._context.target.profile.principals.get("alice", ""))
+        await self._context.server.leave_previous_release()
         await self._context.server.stop_twins()
 
     async def compress(self, session: Callable[[], str], step: Step, number: str) -> AwaitedCompression:
@@ -138,7 +150,7 @@ class Interventions:
 
     async def verify_compression(self, asked: AwaitedCompression) -> None:
         if await summary_calls(self._context, self._wording.marks) <= asked.calls_before:
-            raise Untested("the target did not compress: the model got no summarising call")
+            raise Untested(_NO_SUMMARY)
         asked.note.proof = "the target then asked the model for a summary"
 
     async def kill(self) -> None:
@@ -196,6 +208,14 @@ class Interventions:
         rows: Sequence[Mapping[str, Any]] = params["rows"]
         self._must_have("legacy")
         await self._context.controls.legacy([self.old_row(row) for row in rows], params.get("servers", 1))
+
+    async def _add_legacy(self, step: Step) -> None:
+        """Write rows while the target runs. A statement of the old schema that the new schema refuses is a failure of the target."""
+        rows: Any = step.params["rows"]
+        try:
+            await self._context.controls.add_legacy([self.old_row(row) for row in rows])
+        except sqlite3.Error as error:
+            raise Unmet("statements of the old schema accepted", str(error), expectation="writer") from None
 
     def old_row(self, row: Mapping[str, Any]) -> OldRow:
         named = {kind: self._variables.text(row[field], kind) for field, kind in _OLD_KINDS.items() if field in row}

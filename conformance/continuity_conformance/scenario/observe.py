@@ -7,6 +7,7 @@ observed.
 from collections.abc import Sequence
 
 from continuity_conformance.core.failure import Unmet, Untested
+from continuity_conformance.http.messages import dig
 from continuity_conformance.probe.marks import answer_mark, marks_in, saw_list
 from continuity_conformance.probe.view import View
 from continuity_conformance.scenario.context import Context, Observer
@@ -34,10 +35,22 @@ async def find_view(context: Context, exchange: Exchange) -> View:
     text = exchange.reading.text if exchange.reading is not None else ""
     answered = answer_mark(text, exchange.mark)
     if answered is None:
+        _require_own_tools(context, exchange)
         raise Unmet("an answer of the model", text[:_SHOWN] or "no text")
     if context.target.observed == "answers":
         return _reported(answered.saw)
     return await _logged(observer(context), answered.call, text)
+
+
+def _require_own_tools(context: Context, exchange: Exchange) -> None:
+    """Raise Untested if the target passed the call of its own tool on to the client: it has no tool of the name that the profile gives."""
+    own = {tool.name for tool in (context.target.profile.writes, context.target.profile.reads) if tool is not None}
+    calls = exchange.reading.tool_calls if exchange.reading is not None else ()
+    names = {str(call.get("name") or dig(call, "function", "name")) for call in calls}
+    if own & names:
+        raise Untested(
+            f"the target has no tool {', '.join(sorted(own & names))} (`tools` of the profile): it asks the client to run it"
+        )
 
 
 def _reported(saw: str | None) -> View:

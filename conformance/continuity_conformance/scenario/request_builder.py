@@ -1,13 +1,14 @@
 """Builds the HTTP request of a step."""
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 from urllib.parse import quote
 
 from continuity_conformance.core.failure import Untested
 from continuity_conformance.http.messages import Request
 from continuity_conformance.scenario.context import Context
+from continuity_conformance.scenario.unissued import unissued
 from continuity_conformance.scenario.variables import Variables
 from continuity_conformance.target.profile import DEFAULT_SESSIONS
 from continuity_spec import Step
@@ -26,6 +27,15 @@ _TOOLS: Final = [
 ]
 _PATHS: Final[Mapping[str, str]] = {"chat": "/v1/chat/completions", "respond": "/v1/responses"}
 WRONG_KEY: Final = f"wrong-{secrets.token_hex(16)}"
+NOT_SENT: Final = "absent"
+"""The value of `store` that leaves the field out."""
+_SPELLINGS: Final[Mapping[str, Callable[[str], str]]] = {
+    "": str,
+    "lower": str.lower,
+    "upper": str.upper,
+    "swapped": str.swapcase,
+}
+"""How a step wants the name of the continuity header written."""
 CONVERSATION_KINDS: Final[Mapping[str, str]] = {"conversation": "slug", "previous_response_id": "response"}
 
 
@@ -34,10 +44,11 @@ def turn_request(context: Context, variables: Variables, step: Step, content: Ma
     params: Mapping[str, Any] = step.params
     principal = principal_of(step)
     body: dict[str, object] = {"model": context.target.profile.model, **content, "stream": bool(params.get("stream"))}
-    for field, kind in CONVERSATION_KINDS.items():
-        if field in params:
-            body[field] = variables.fill(params[field], kind, principal)
-    if step.verb == "respond":
+    if "conversation" in params:
+        body["conversation"] = variables.fill(params["conversation"], "slug", principal)
+    if "previous_response_id" in params:
+        body["previous_response_id"] = _response_id(variables, params["previous_response_id"], principal)
+    if step.verb == "respond" and params.get("store") != NOT_SENT:
         body["store"] = params.get("store", True)
     if calls_client(params.get("model")):
         body["tools"] = _TOOLS
@@ -60,7 +71,7 @@ def plain_request(context: Context, variables: Variables, step: Step) -> Request
     params: Mapping[str, Any] = step.params
     principal = principal_of(step)
     if "response" in params:
-        path = f"/v1/responses/{quote(variables.text(params['response'], 'response', principal), safe='')}"
+        path = f"/v1/responses/{quote(_response_id(variables, params['response'], principal), safe='')}"
     elif "session" in params:
         path = f"{DEFAULT_SESSIONS}/{quote(variables.text(params['session'], 'session', principal), safe='')}"
     else:
@@ -69,6 +80,13 @@ def plain_request(context: Context, variables: Variables, step: Step) -> Request
     headers = (*base_headers(context, principal), *_extra(variables, params))
     path = context.target.profile.path(path)
     return Request(method, _address(context, step) + path, headers, variables.fill(params.get("body")))
+
+
+def _response_id(variables: Variables, value: object, principal: str) -> str:
+    """The id of a response, or with `{like: $r}` one of the form of `$r` that nobody was given."""
+    if isinstance(value, Mapping):
+        return unissued(variables.text(value["like"], "response", principal))
+    return variables.text(value, "response", principal)
 
 
 def new_slug_request(context: Context, principal: str) -> Request:
@@ -95,7 +113,8 @@ def base_headers(context: Context, principal: str) -> list[tuple[str, str]]:
 def _session_fields(context: Context, variables: Variables, step: Step) -> list[tuple[str, str]]:
     session = step.params.get("session", [])
     values = session if isinstance(session, list | tuple) else [session]
-    return [(context.target.header, variables.text(value, "session", principal_of(step))) for value in values]
+    name = _SPELLINGS[str(step.params.get("spell_header", ""))](context.target.header)
+    return [(name, variables.text(value, "session", principal_of(step))) for value in values]
 
 
 def _extra(variables: Variables, params: Mapping[str, Any]) -> list[tuple[str, str]]:

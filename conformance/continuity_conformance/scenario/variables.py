@@ -70,6 +70,11 @@ class Variables:
             return self.fill(self._example[name])
         return self._bound[name].value if name in self._bound else None
 
+    def is_new(self, value: object) -> bool:
+        """Whether a value is a `$name` that has no value yet, and could be captured."""
+        match = _WHOLE.fullmatch(value) if isinstance(value, str) else None
+        return match is not None and not {match[1]} & {*self._example, *self._bound, *self._unobserved}
+
     def capture(self, name: str, kind: str, principal: str, value: object) -> str:
         """Bind a name on its first use in an expectation. Returns the other name that already has this value, or an empty string."""
         twin = next((other for other, bound in self._bound.items() if bound == Bound(kind, principal, value)), "")
@@ -86,6 +91,10 @@ class Variables:
         others = bool(self._unobserved) or any(bound.kind == kind for bound in self._bound.values())
         self._unobserved.add(name.removeprefix("$"))
         return others
+
+    def values(self) -> list[str]:
+        """Every text that a variable stands for."""
+        return [bound.value for bound in self._bound.values() if isinstance(bound.value, str)]
 
     def describe(self, value: object) -> str:
         """A value with its variable name, for messages."""

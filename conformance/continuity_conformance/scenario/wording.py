@@ -78,6 +78,10 @@ class Wording:
         new = self._returned(label) if "returns" in params else [self._user(label)]
         return [*system, *history, *new, *params.get("then", [])]
 
+    def instructions(self, params: Mapping[str, Any]) -> dict[str, object]:
+        """The system prompt of a response, as a field of its body; empty if it has none."""
+        return {"instructions": self._system_text(params["instructions"])} if "instructions" in params else {}
+
     def made_up(self, labels: Sequence[str]) -> tuple[Message, ...]:
         """A history that never happened, with invented answers."""
         return tuple(message for label in labels for message in self._past(label))

@@ -1,4 +1,4 @@
-"""Select the requirements that the user names: by id, by pytest node id, or by area.
+"""Select the requirements that the user names: by id, by pytest node id, by class or by area.
 
 Knows only the ids of the spec, neither pytest nor the target.
 """
@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import PurePath
 
 from continuity_conformance.core.errors import UsageError
+from continuity_conformance.suite.release import ReleasedSpec
 from continuity_spec import Requirement
 from continuity_spec.errors import suggestion
 
@@ -36,6 +37,29 @@ def in_areas(areas: Sequence[str], requirements: Sequence[Requirement]) -> froze
         if area not in known:
             raise UsageError("this release has no such area.", where=area, do=suggestion(area, known))
     return frozenset(each.id for each in requirements if not areas or each.area in areas)
+
+
+def in_classes(names: Sequence[str], release: ReleasedSpec) -> frozenset[str]:
+    """The ids of these classes, of the classes that they require, and of these selections; all ids if no name is given."""
+    if not names:
+        return frozenset(each.id for each in release.requirements)
+    members = {each.name: set(each.ids) for each in release.classes}
+    for each in release.classes:
+        members[each.name].update(*(members[required] for required in each.requires))
+    members |= {each.name: set(each.scenarios) for each in release.selections}
+    for name in names:
+        if name not in members:
+            raise UsageError("there is no such class.", where=name, do=suggestion(name, list(members)))
+    wanted = set().union(*(members[name] for name in names))
+    return frozenset(each.id for each in release.requirements if each.id in wanted)
+
+
+def deciding(names: Sequence[str], release: ReleasedSpec) -> frozenset[str]:
+    """The ids whose verdicts decide about the run: those of the named classes, or else of every class that decides, and of the packs."""
+    if names:
+        return in_classes(names, release)
+    members = {identity for each in release.classes if each.decides for identity in each.ids}
+    return frozenset(each.id for each in release.requirements if each.pack or each.id in members)
 
 
 def _named(word: str, known: dict[str, set[str]]) -> set[str]:

@@ -77,6 +77,14 @@ class StartedProcess:
         """Another process that uses the same folder."""
         return StartedProcess(self._profile, self._probe_url, self._folder)
 
+    def previous_release(self) -> "StartedProcess":
+        """The previous release of the target, in a new folder."""
+        return StartedProcess(replace(self._profile, process=self._profile.previous), self._probe_url)
+
+    def upgrade_of(self, previous: "StartedProcess") -> "StartedProcess":
+        """Return this release in the folder of the previous one."""
+        return StartedProcess(self._profile, self._probe_url, previous._folder)  # noqa: SLF001 - of its own kind
+
     def without_keys(self) -> "StartedProcess":
         """The same target without any key configured, in a new folder."""
         process = replace(self._process, start=self._process.keyless)
@@ -125,11 +133,11 @@ class StartedProcess:
     async def _warm_up(self, seconds: float) -> None:
         """Send one turn, so that no scenario has to wait for what the target loads in its first turn."""
         headers = self._profile.request_headers(self._profile.principals.get("alice", ""))
-        turn = {"model": self._profile.model, "messages": [{"role": "user", "content": "Warm up."}]}
+        path, turn = _first_turn(self._profile)
         reason = f"no answer in {seconds:g} s"
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds), aiohttp.ClientSession(headers=headers) as session:
-                reason = await _failure_of_turn(session, f"{self.url}/v1/chat/completions", turn)
+                reason = await _failure_of_turn(session, self.url + path, turn)
         if reason:
             raise NotStartedError(
                 f"The target's first turn did not succeed: {reason}.",
@@ -152,6 +160,11 @@ class StartedProcess:
     async def kill(self) -> None:
         await self.end(signal.SIGKILL)
         await self.start()
+
+    def kill_at_once(self) -> None:
+        """Send SIGKILL without waiting for anything. `kill` then waits for the end, and starts the target again."""
+        if self.runs:
+            _signal_group(self.pid, signal.SIGKILL)
 
     async def has_ended(self) -> bool:
         """Wait for the process to end by itself, for at most `stop_seconds`. False if it still runs."""
@@ -226,6 +239,13 @@ def _isolated_environment(folder: str) -> dict[str, str]:
     node = {"NODE_USE_ENV_PROXY": "1"}  # without it, Node ignores the proxies of the environment
     own = {"HOME": folder, "TMPDIR": str(temporary), "SSL_CERT_FILE": str(_NO_AUTHORITY)}
     return {**inherited, **proxies, **loopback, **node, **own}
+
+
+def _first_turn(profile: Profile) -> tuple[str, dict[str, object]]:
+    """The path and the body of the turn that warms the target up."""
+    if profile.chat == "none":
+        return "/v1/responses", {"model": profile.model, "input": "Warm up.", "store": False}
+    return "/v1/chat/completions", {"model": profile.model, "messages": [{"role": "user", "content": "Warm up."}]}
 
 
 async def _failure_of_turn(session: aiohttp.ClientSession, url: str, turn: object) -> str:

@@ -9,10 +9,12 @@ from types import MappingProxyType
 from typing import Final, Literal
 
 from continuity_conformance.http.auth import KeyField
-from continuity_conformance.http.messages import USER_AGENT, dig
+from continuity_conformance.http.messages import USER_AGENT, Answer, dig
 from continuity_conformance.target.control_context import Control
 
 DEFAULT_HEADER: Final = "X-Hermes-Session-Id"
+_TOO_MANY: Final = 429
+_AT_ONCE: Final = 20
 DEFAULT_ORIGIN: Final = "http://continuity.test"
 DEFAULT_SESSIONS: Final = "/v1/sessions"
 DEFAULT_OPTIONS: Final[Mapping[str, str]] = MappingProxyType(
@@ -24,8 +26,12 @@ DEFAULT_OPTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "turns": "serialize",
         "environment": "shared",
         "tells": "header",
+        "announces": "finish-chunk",
     }
 )
+
+Chat = Literal["sessions", "none"]
+"""Whether a target keeps conversations on /v1/chat/completions. If not, everything is examined over /v1/responses."""
 
 Slugs = Literal["named", "made", "none"]
 """Which values of `conversation` a target accepts: any text of the client's, only ids that POST /v1/conversations created, or none."""
@@ -36,7 +42,7 @@ class Limits:
     """How much load the target takes, and how large its own limits are."""
 
     parallel: int = 16  # scenarios at the same time
-    at_once: int = 20  # turns of one step at the same time
+    at_once: int = _AT_ONCE  # turns of one step at the same time
     turn_seconds: float = 20.0  # the longest time for one turn
     responses: int = 0  # responses in the target's cache; 0: unknown
     body: int = 0  # bytes in a request body; 0: unknown
@@ -44,6 +50,10 @@ class Limits:
     servers: int = 1  # processes that share the calm scenarios, where the kit starts the target
     examples: int = 0  # generated examples, unless the user asks for a number; 0: the default of all targets
     disturbed: int = 2  # processes that play disturbing scenarios at the same time, one scenario each
+
+    def allow(self, answer: Answer) -> bool:
+        """Whether an answer is a 429 that the target may give under load: the profile declares a limit, and the answer has Retry-After."""
+        return self.at_once < _AT_ONCE and answer.status == _TOO_MANY and bool(answer.fields("Retry-After"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +107,13 @@ class Profile:
 
     name: str
     header: str = ""
+    other_headers: tuple[str, ...] = ()
+    """More headers that name the session, in the order of their precedence after `header`."""
+    sessions_by_user: bool = False
+    """The body field `user` names a session where no header does."""
     body: str = ""
     model: str = "default"
+    chat: Chat = "sessions"
     slugs: Slugs = "named"
     principals: Mapping[str, str] = field(default_factory=dict, repr=False)
     options: Mapping[str, str] = field(default_factory=dict)
@@ -106,6 +121,8 @@ class Profile:
     single_user: bool = False
     limits: Limits = Limits()
     process: Process | None = None
+    previous: Process | None = None
+    """How to start the previous release, for scenarios that upgrade."""
     legacy: str = ""
     token: str = field(default="", repr=False)
     controls: Mapping[str, Control] = field(default_factory=dict)

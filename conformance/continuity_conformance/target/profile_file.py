@@ -61,13 +61,14 @@ def load_profile(path: Path) -> Profile:
 def _profile(data: Mapping[str, Any], path: Path) -> Profile:
     sections = msgspec.convert(data, _Sections)
     same_form = {name: value for name, value in data.items() if name not in _Sections.__struct_fields__}
-    profile = msgspec.convert({"name": path.stem, **same_form}, Profile)
+    profile = msgspec.convert({"name": path.stem, **same_form, **_headers(data)}, Profile)
     controls = {name: each for name, each in sections.controls.items() if isinstance(each, _Control)}
     compress = controls.get("compress", _Control())
     return replace(
         profile,
         principals=_filled_in(profile.principals, path),
         process=_process(profile.process, path) if profile.process else None,
+        previous=_process(profile.previous, path) if profile.previous else None,
         token=_from_environment(str(sections.controls.get("token", "")), path),
         controls={name: HttpControl(each.http) for name, each in controls.items() if each.http},
         filling=Filling(compress.turns, compress.characters) if compress.turns else None,
@@ -82,10 +83,23 @@ def _profile(data: Mapping[str, Any], path: Path) -> Profile:
     )
 
 
+def _headers(data: Mapping[str, Any]) -> dict[str, Any]:
+    """The continuity header, and those that name the session where it is absent."""
+    named = data.get("header", "")
+    first, *others = named if isinstance(named, list) else [named]
+    return {"header": first, "other_headers": others}
+
+
 def _process(process: Process, path: Path) -> Process:
     env = _filled_in(process.env, path)
     secrets = tuple(env[name] for name, value in process.env.items() if value.startswith("$"))
-    return replace(process, env=env, secrets=secrets)
+    start, alone, keyless = (_in_folder(words, path) for words in (process.start, process.alone, process.keyless))
+    return replace(process, env=env, secrets=secrets, start=start, alone=alone, keyless=keyless)
+
+
+def _in_folder(words: tuple[str, ...], path: Path) -> tuple[str, ...]:
+    """Fill in `{profile}`, the folder of the profile: the target itself runs in a folder of its own."""
+    return tuple(word.replace("{profile}", str(path.parent.resolve())) for word in words)
 
 
 def _certificates(name: str, path: Path) -> str:

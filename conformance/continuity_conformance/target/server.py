@@ -28,6 +28,8 @@ class Server:
     started: StartedProcess | None = None
     broken: set[str] = field(default_factory=set)
     twins: list[StartedProcess] = field(default_factory=list)
+    this_release: StartedProcess | None = None
+    """The process of the release under test, ended, while `started` is the previous release."""
 
     @property
     def may_hold_sessions(self) -> bool:
@@ -41,6 +43,31 @@ class Server:
     def document_path(self, path: str) -> str:
         """A request path as the OpenAPI document writes it: without the path of the target's URL, and with the standard path of sessions."""
         return self.profile.documented_path(path.removeprefix(urlsplit(self.url).path))
+
+    async def start_previous_release(self) -> None:
+        """End this release, and start the previous one without any data."""
+        assert self.started is not None, "the kit stops only a target that it started"
+        await self.started.stop()
+        self.this_release = self.started
+        await self._start(self.started.previous_release())
+
+    async def upgrade(self) -> None:
+        """End the previous release, and start this one on its data."""
+        previous, this_release = self.started, self.this_release
+        assert previous is not None, "the kit stops only a target that it started"
+        assert this_release is not None, "an upgrade follows the start of the previous release"
+        await previous.end_and_release_port()
+        self.this_release = None
+        await self._start(this_release.upgrade_of(previous))
+
+    async def _start(self, process: StartedProcess) -> None:
+        self.started, self.url = process, process.url
+        await process.start()
+
+    async def leave_previous_release(self) -> None:
+        """End the previous release, where a scenario left it running: no other scenario may use it."""
+        if self.this_release is not None:
+            await self.stop()
 
     async def restart_on_database(self, write: Callable[[Path], None], servers: int) -> None:
         """Stop, replace the database, and start so many processes on it at the same time."""

@@ -15,8 +15,8 @@ from typing import Final
 from continuity_conformance.core.budget import Budget
 from continuity_conformance.core.verdicts import Result, RunVerdict, Verdict
 from continuity_conformance.results import tally
-from continuity_conformance.results.classes import class_verdicts
-from continuity_conformance.results.ledger import NOT_SELECTED, RunOutcome
+from continuity_conformance.results.classes import easiest_first
+from continuity_conformance.results.ledger import RunOutcome
 from continuity_conformance.results.one_line import headline
 
 WIDTH: Final = 80
@@ -84,7 +84,7 @@ def sections(outcome: RunOutcome) -> tuple[Section, ...]:
     accepted = tuple(_cut(f"  {id_:11} until {entry.until}  {entry.reason}") for id_, entry in known.items())
     failed = [each for each in _with(outcome, Verdict.FAIL) if each.id not in known and each not in gate.warned]
     return (
-        _one_each("failed", failed),
+        _one_each("failed", easiest_first(failed)),
         _one_each("error", _with(outcome, Verdict.ERROR)),
         Section("known failures", len(accepted), accepted),
         _one_each("warned", gate.warned),
@@ -94,28 +94,37 @@ def sections(outcome: RunOutcome) -> tuple[Section, ...]:
 
 
 def _verdict(outcome: RunOutcome) -> Iterator[str]:
-    yield from _wrapped(f"verdict: {_LABELS[outcome.verdict]}{_because(outcome)}   {outcome.target.name}", _INDENT)
+    claimed = f" in {', '.join(outcome.run_options.classes)}" if outcome.run_options.classes else ""
+    verdict = f"{_LABELS[outcome.verdict]}{claimed}{_because(outcome)}"
+    yield from _wrapped(f"verdict: {verdict}   {outcome.target.name}", _INDENT)
     yield from _gate(outcome)
-    classes = class_verdicts(outcome.results, fail_on=outcome.run_options.fail_on)
-    labels = [f"{each.name} {_LABELS[each.verdict] if each.verdict else 'not applicable'}" for each in classes]
-    yield from _wrapped(f"classes: {', '.join(labels)}", _INDENT)
+    yield from _classes(outcome)
     if not outcome.finished and outcome.verdict not in {RunVerdict.ERROR, RunVerdict.UNREACHABLE}:
         yield "stopped: not everything that was selected was decided"
     if outcome.target.observed == "nothing":
         yield "note:    what the model saw could not be observed"
 
 
+def _classes(outcome: RunOutcome) -> Iterator[str]:
+    """Each class in a few words. What a run without `--class` does not decide about is marked."""
+    aside = [each for each in outcome.classes if not each.decides and each.name not in outcome.run_options.classes]
+    shown = [f"{each.name}: {each.summary}" for each in outcome.classes if each not in aside]
+    shown += [f"{each.name}: {each.summary} (does not decide)" for each in aside]
+    yield from _wrapped(f"classes: {'. '.join(shown)}.", _INDENT)
+
+
 def _because(outcome: RunOutcome) -> str:
     """Why the verdict is not conformant, in numbers."""
-    gate, total = outcome.gate, len(outcome.results)
+    gate = outcome.gate
     accepted = [result for result, _ in gate.known if not result.pack]
     failed = len(accepted) + sum(not result.pack for result in gate.failed)
     untested = sum(not result.pack for result in gate.untested)
     known = f", {len(accepted)} of them known" if accepted else ""
+    counting = outcome.deciding
     reasons = [
         f"{failed} failed{known}" if failed else "",
         f"{untested} that count not tested" if untested else "",
-        f"{outcome.selected} of {total} selected" if outcome.selected < total else "",
+        "" if counting <= outcome.selected else f"{len(counting & outcome.selected)} of {len(counting)} selected",
     ]
     joined = "; ".join(reason for reason in reasons if reason)
     return f" ({joined})" if joined else ""
@@ -135,7 +144,7 @@ def _table(results: Sequence[Result]) -> Iterator[str]:
     columns = tally.columns(results)
     heads = [tally.HEADS[verdict] for verdict in columns]
     yield "  ".join((f"{'':10}", *heads))
-    for row in (*tally.by_area(results), tally.total(results)):
+    for row in (*tally.by_played_area(results), tally.total(results)):
         numbers = (f"{row.counts[verdict]:{len(head)}}" for verdict, head in zip(columns, heads, strict=True))
         yield "  ".join((f"{row.name:10}", *numbers))
 
@@ -144,7 +153,7 @@ def _short_table(results: Sequence[Result]) -> Iterator[str]:
     """The same numbers in a few lines, for a small screen."""
     columns = tally.columns(results)
     yield "·".join(tally.HEADS[verdict] for verdict in columns)
-    rows = (*tally.by_area(results), tally.total(results))
+    rows = (*tally.by_played_area(results), tally.total(results))
     cells = [f"{row.name}\u00a0{'·'.join(str(row.counts[verdict]) for verdict in columns)}" for row in rows]
     yield from (line.replace("\u00a0", " ") for line in textwrap.wrap("   ".join(cells), WIDTH))
 
@@ -164,7 +173,7 @@ def _grouped(title: str, results: Sequence[Result]) -> Section:
 
 def _groups(groups: Iterable[tuple[str, list[str]]]) -> Iterator[str]:
     for reason, ids in groups:
-        if reason == NOT_SELECTED:
+        if reason == tally.NOT_SELECTED:
             yield f"  {reason}: {len(ids)} of the release"
         else:
             yield from _wrapped(f"  {reason}", "  ")
@@ -172,7 +181,7 @@ def _groups(groups: Iterable[tuple[str, list[str]]]) -> Iterator[str]:
 
 
 def _what_next(outcome: RunOutcome, report: Path | None) -> Iterator[str]:
-    failed = outcome.gate.failed or _with(outcome, Verdict.FAIL)
+    failed = easiest_first(outcome.gate.failed or _with(outcome, Verdict.FAIL))
     if failed or report:
         yield ""
     if failed:

@@ -116,7 +116,7 @@ def hermes_profile(build: HermesBuild, say: Say, *, rotates: bool) -> Profile:
     home = python_environment(f"hermes-{build.version}", [build.requirement("hermes-agent"), "aiohttp"], say)
     key = f"key-{secrets.token_hex(16)}"
     rotating = " rotating" if rotates and build.compresses_in_place else ""
-    offers = {"responses", "streaming", "compression", "cors", "idempotency"}
+    offers = {"responses", "stored-responses", "streaming", "compression", "cors", "idempotency"}
     return Profile(
         name=f"hermes{rotating} {build.title}",
         principals={"alice": key},

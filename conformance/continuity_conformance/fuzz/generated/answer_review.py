@@ -24,7 +24,8 @@ from continuity_conformance.http.messages import Answer, Request, dig
 
 _SERVER_ERROR: Final = 500
 _MODEL_REFUSED: Final = frozenset({502, 503})
-_BAD_REQUEST: Final = 400
+_BAD_REQUEST: Final = frozenset({400, 422})
+_NOT_IMPLEMENTED: Final = 501
 _METHOD_NOT_ALLOWED: Final = 405
 _GENERAL_METHODS: Final = frozenset({"HEAD", "OPTIONS"})
 """HTTP itself or CORS defines these methods, also on paths that do not document them."""
@@ -70,11 +71,13 @@ class AnswerReview:
 
     def findings(self, sent: SentCase) -> Iterator[Finding]:
         """Yield everything that is wrong with an answer. After a server error nothing else is reviewed."""
-        crash = list(self._server_errors(sent))
+        scenario = coverage_scenario(sent.case)
+        # RFC 9110: 501 is right for a method that a server does not know at all. CONTRACT-05 still asks for 405.
+        unknown_method = scenario is CoverageScenario.UNSPECIFIED_HTTP_METHOD and sent.answer.status == _NOT_IMPLEMENTED
+        crash = [] if unknown_method else list(self._server_errors(sent))
         yield from crash
         if crash:
             return
-        scenario = coverage_scenario(sent.case)
         if scenario is CoverageScenario.UNSPECIFIED_HTTP_METHOD:
             yield from self._method_findings(sent)
         elif not (scenario is CoverageScenario.MISSING_PARAMETER and sent.case.operation.path_parameters):
@@ -117,13 +120,15 @@ class AnswerReview:
             yield self._finding(Concern.DOCUMENTED, sent, expected, actual)
         if negative:
             yield from self._refusal_findings(sent, problems)
-        elif not (sent.answer.status == _BAD_REQUEST and self._depends_on_history(sent)):
+        elif not (sent.answer.status in _BAD_REQUEST and self._may_be_refused(sent)):
             yield from self._acceptance_findings(sent)
         if sent.answer.accepted and sent.label in BODY_SCHEMAS:
             yield from self._header_findings(sent)
 
     def _refusal_findings(self, sent: SentCase, problems: list[str]) -> Iterator[Finding]:
         concern = Concern.FOREIGN if self._is_wrong_for_model_only(sent) else Concern.REFUSAL
+        if self._only_lacks_model(sent):
+            return  # a server may have a default model
         if self._fails(sent, self._refusal_check):
             what = sent.case.meta.phase.data.description or "what the document rules out"
             yield self._finding(concern, sent, f"refused with 4xx ({what})", str(sent.answer.status))
@@ -136,26 +141,38 @@ class AnswerReview:
             yield self._finding(Concern.SUCCESS, sent, "accepted", f"{sent.answer.status} {message or ''}".strip())
 
     def _header_findings(self, sent: SentCase) -> Iterator[Finding]:
-        """The session header comes once and is not empty, unless the target declares that it never sends one."""
-        if self._client.target.options["tells"] == "nothing":
+        """The session header comes once and is not empty, unless the target never sends one, or nothing was stored."""
+        unstored = isinstance(sent.case.body, dict) and sent.case.body.get("store") is False
+        if self._client.target.options["tells"] == "nothing" or unstored:
             return
         sessions = sent.answer.fields(self._client.target.header)
         if len(sessions) != 1 or not sessions[0].strip():
             actual = ", ".join(map(repr, sessions)) or "none"
             yield self._finding(Concern.HEADER, sent, f"{self._client.target.header} once, not empty", actual)
 
-    def _depends_on_history(self, sent: SentCase) -> bool:
-        """Whether a 400 may be correct because of stored data.
+    def _may_be_refused(self, sent: SentCase) -> bool:
+        """Whether a 400 may be correct for valid data.
 
-        A header beside a slug may name another session, and a tool result may belong to no call.
+        A header beside a slug may name another session, and a tool result may belong to no call. Many servers take 1.0 for no
+        integer.
         """
         body = sent.case.body if isinstance(sent.case.body, dict) else {}
+        if any(isinstance(value, float) and value.is_integer() for value in body.values()):
+            return True
         selects = any(body.get(name) is not None for name in _SELECTORS)
         items = body.get("messages") or body.get("input")
         has_results = isinstance(items, list) and any(
             _TOOL_RESULTS & {item.get("role"), item.get("type")} for item in items
         )
         return has_results or (selects and bool(sent.case.headers.get(self._client.target.header)))
+
+    @staticmethod
+    def _only_lacks_model(sent: SentCase) -> bool:
+        """Whether the body would be valid if it named a model."""
+        body = sent.case.body
+        if sent.label not in BODY_SCHEMAS or not isinstance(body, dict) or body.get("model") is not None:
+            return False
+        return body_validator(sent.case.operation).is_valid({**body, "model": "any"})
 
     def _is_wrong_for_model_only(self, sent: SentCase) -> bool:
         """Whether the body is valid without the fields that only the model reads."""

@@ -33,7 +33,7 @@ from continuity_conformance.fuzz.findings import SmallestFindings, WorthShrinkin
 from continuity_conformance.fuzz.generated.answer_review import BODY_SCHEMAS, AnswerReview, SentCase, body_validator
 from continuity_conformance.fuzz.generated.boundary_values import boundary_fields, non_numbers
 from continuity_conformance.fuzz.generated.document import documented_statuses, request_fields, target_document
-from continuity_conformance.fuzz.names import RunNames
+from continuity_conformance.fuzz.names import MAX_LENGTH, RunNames
 from continuity_conformance.fuzz.sync_client import SyncClient
 from continuity_conformance.http.messages import Request
 
@@ -42,16 +42,16 @@ ApiOperation = Any
 Case = Any
 """Case of schemathesis, likewise."""
 
-_STATE_STATUSES: Final = (403, 404, 409, 422, 429)
+_STATE_STATUSES: Final = (403, 404, 409, 429)
 """Documented refusals that depend on stored data and not on the request."""
 _REFUSALS: Final = (400, 401, 403, 404, 409, 413, 414, 415, 422, 431, "5xx")
 _CLIENT_HEADERS: Final = frozenset(
     {"x-schemathesis-testcaseid", "user-agent", "content-length", "accept", "accept-encoding", "connection"}
 )
 """Headers that `requests` and schemathesis add. Our own client sets its own."""
-_FIRST: Final = ("createChatCompletion", "createResponse")
-_OPTIONAL: Final = frozenset({"getCapabilities", "listModels", "getHealth"})
-"""Operations that a target may lack without declaring it: they are tried once."""
+_FIRST: Final = ("createChatCompletion", "createResponse", "createConversation")
+_OPTIONAL: Final = frozenset({"getCapabilities", "listModels", "getHealth", "getResponse", "deleteResponse"})
+"""Operations that a target may lack, which other requirements report: they are tried once."""
 
 
 @dataclass(slots=True)
@@ -135,23 +135,30 @@ class _CampaignRunner:
 
     def _first_cases(self, operations: Mapping[str, ApiOperation]) -> Iterator[tuple[str, Case]]:
         """Yield one case for each operation: turns first, then reads, then deletions of what the turns stored."""
-        profile, session, response = self._client.target.profile, self._names.new(), ""
-        chat = self._plain_bodies["createChatCompletion"]
-        parts = (
-            {"body": {**chat, profile.body: session}}
-            if profile.body
-            else {"body": chat, "headers": self._session_headers(session)}
-        )
-        yield "createChatCompletion", self._case(operations["createChatCompletion"], **parts)
+        ids: dict[str, str] = {}
         if "createResponse" in operations:
             plain = self._plain_bodies["createResponse"]
             yield "createResponse", self._case(operations["createResponse"], body=plain)
-            response = str(self._review.body_id(self._last_answer))
-        ids = {"session_id": session, "response_id": response}
+            ids["response_id"] = str(self._review.body_id(self._last_answer))
+            ids["session_id"] = next(iter(self._last_answer.fields(self._client.target.header)), "")
+        if "createChatCompletion" in operations:
+            ids["session_id"] = self._names.new()
+            yield "createChatCompletion", self._first_chat(operations["createChatCompletion"], ids["session_id"])
+        if "createConversation" in operations:
+            yield "createConversation", self._case(operations["createConversation"], body={})
+            ids["conversation_id"] = str(self._review.body_id(self._last_answer))
         for name in sorted(operations.keys() - set(_FIRST), key=lambda name: ("delete" in name, name)):
             operation = operations[name]
             needed = {parameter.name for parameter in operation.path_parameters}
-            yield name, self._case(operation, path_parameters={name: ids[name] for name in needed})
+            if all(map(ids.get, needed)):
+                yield name, self._case(operation, path_parameters={each: ids[each] for each in needed})
+
+    def _first_chat(self, operation: ApiOperation, session: str) -> Case:
+        """Return a chat turn with a session that we name, so that its id is known even if the target does not reveal it."""
+        plain, field = self._plain_bodies["createChatCompletion"], self._client.target.profile.body
+        if field:
+            return self._case(operation, body={**plain, field: session})
+        return self._case(operation, body=plain, headers=CaseInsensitiveDict({self._client.target.header: session}))
 
     @property
     def _plain_bodies(self) -> dict[str, dict[str, Any]]:
@@ -160,10 +167,6 @@ class _CampaignRunner:
             "createChatCompletion": {"model": model, "messages": [{"role": "user", "content": "Hello"}]},
             "createResponse": {"model": model, "input": "Hello"},
         }
-
-    def _session_headers(self, session: str) -> CaseInsensitiveDict[str]:
-        """Name the session ourselves, so that its id is known even if the target does not reveal it."""
-        return CaseInsensitiveDict({self._client.target.header: session})
 
     def _case(self, operation: ApiOperation, **parts: Any) -> Case:
         media = {"media_type": "application/json"} if "body" in parts else {}
@@ -193,6 +196,11 @@ class _CampaignRunner:
         for name, text in non_numbers(query):
             meta = _meta(ParameterLocation.QUERY, f"{name} that is no number", valid=False)
             yield self._case(operation, query={name: text}, _meta=meta)
+        if self._client.target.header in operation.get_parameter_set(ParameterLocation.HEADER).schema["properties"]:
+            plain = self._plain_bodies[operation.definition.raw["operationId"]]
+            headers = CaseInsensitiveDict({self._client.target.header: "s" * MAX_LENGTH})
+            meta = _meta(ParameterLocation.HEADER, "the longest session id", valid=True)
+            yield self._case(operation, body=plain, headers=headers, _meta=meta)
         for body, name in self._boundary_bodies(operation):
             valid = body_validator(operation).is_valid(body)
             meta = _meta(ParameterLocation.BODY, f"{name} beyond its bounds", valid=valid)
@@ -219,6 +227,9 @@ class _CampaignRunner:
         case.headers = type(case.headers)(self._names.headers(header, case.headers))
         if isinstance(case.body, dict):
             case.body = self._names.body(case.body)
+            if _is_name(case.body.get("model")):
+                # Servers know their models. CONTRACT is about everything else.
+                case.body = {**case.body, "model": self._client.target.profile.model}
 
     # Both
 
@@ -249,6 +260,10 @@ class _CampaignRunner:
             self.campaign.reached.add(sent.case.operation.label)
         if self.campaign.findings.add(list(self._review.findings(sent))) and shrink:
             raise WorthShrinking
+
+
+def _is_name(model: object) -> bool:
+    return isinstance(model, str) and bool(model)
 
 
 def _meta(place: ParameterLocation, description: str, *, valid: bool) -> CaseMetadata:

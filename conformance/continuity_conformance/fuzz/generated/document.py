@@ -1,42 +1,42 @@
 """The OpenAPI document of one target, for schemathesis: with its continuity header, and only with what it offers."""
 
-import json
 from collections.abc import Mapping
 from typing import Any, Final
 
 from continuity_conformance.scenario.context import Target
 from continuity_conformance.target.profile import DEFAULT_SESSIONS
-from continuity_spec.openapi.document import DOCUMENTED_HEADER, load_openapi
+from continuity_spec.openapi.builds import with_header
+from continuity_spec.openapi.document import load_openapi
 
-CONTROLS: Final = "/conformance/"
-"""Paths of the control API. They are left out: a random fault in the store would disturb every other scenario."""
 _METHODS: Final = frozenset({"get", "post", "delete"})
+_REQUESTS: Final = ("ChatRequest", "ResponseRequest")
 
 
 def target_document(target: Target) -> dict[str, Any]:
-    """Return the document without controls, without what the target does not offer, and without security.
+    """Return the document without what the target does not offer, and without security.
 
     Keys have a check of their own. The paths of sessions are left out where the profile gives them another path or
-    another form.
+    another form. A target may ignore, or refuse, what belongs to something that it does not offer: no request has it.
     """
-    left_out = (CONTROLS,) if target.profile.documented_sessions else (CONTROLS, DEFAULT_SESSIONS)
-    document: dict[str, Any] = json.loads(json.dumps(load_openapi()).replace(DOCUMENTED_HEADER, target.header))
+    document = with_header(load_openapi(), target.header)
     document["paths"] = {
         path: offered
         for path, item in document["paths"].items()
-        if not path.startswith(left_out) and (offered := _offered(item, target)).keys() & _METHODS
+        if _has_path(target, path) and (offered := _offered(item, target)).keys() & _METHODS
     }
     document.pop("security")
     for item in document["paths"].values():
         for method in item.keys() & _METHODS:
-            item[method].pop("security", None)
-    if "streaming" not in target.offers:
-        for name in ("ChatRequest", "ResponseRequest"):
-            document["components"]["schemas"][name]["properties"]["stream"] = {"enum": [False, None]}
-    if target.profile.body:
-        # The target reads the session from the body, so a header must not name one.
-        document["components"]["parameters"]["Session"]["schema"] = {"type": "string", "maxLength": 0}
+            _remove_unoffered(item[method], target)
+    for name in _REQUESTS:
+        fields = document["components"]["schemas"][name]["properties"]
+        for field in _unoffered_fields(target):
+            fields.pop(field, None)
     return document
+
+
+def _has_path(target: Target, path: str) -> bool:
+    return target.profile.documented_sessions or not path.startswith(DEFAULT_SESSIONS)
 
 
 def _offered(item: Mapping[str, Any], target: Target) -> dict[str, Any]:
@@ -45,6 +45,31 @@ def _offered(item: Mapping[str, Any], target: Target) -> dict[str, Any]:
         for key, value in item.items()
         if key not in _METHODS or value.get("x-continuity-offer", "") in {"", *target.offers}
     }
+
+
+def _remove_unoffered(operation: dict[str, Any], target: Target) -> None:
+    """Remove the security, the parameters and the examples of what the target does not offer."""
+    operation.pop("security", None)
+    absent = {f"#/components/parameters/{name}" for name in _unoffered_parameters(target)}
+    operation["parameters"] = [each for each in operation.get("parameters", []) if each.get("$ref") not in absent]
+    for media in operation.get("requestBody", {"content": {}})["content"].values():
+        media["examples"] = {
+            name: example
+            for name, example in media["examples"].items()
+            if not example["value"].keys() & _unoffered_fields(target)
+        }
+
+
+def _unoffered_parameters(target: Target) -> list[str]:
+    """The header names no session on a target that reads the session from the body, or that only has slugs and responses."""
+    session = [] if "chat" in target.offers and not target.profile.body else ["Session"]
+    return [*session, *([] if "idempotency" in target.offers else ["IdempotencyKey"])]
+
+
+def _unoffered_fields(target: Target) -> set[str]:
+    """The fields of a request that belong to something that the target does not offer."""
+    streaming = set() if "streaming" in target.offers else {"stream", "stream_options"}
+    return streaming | (set() if target.profile.slugs == "named" else {"conversation"})
 
 
 def request_fields(name: str) -> dict[str, dict[str, Any]]:

@@ -23,12 +23,12 @@ from continuity_conformance.fuzz.property.texts import (
 )
 from continuity_conformance.fuzz.sync_client import SyncClient
 from continuity_conformance.http.messages import NO_UTF8, Answer, Request, dig
-from continuity_spec.derivation import derive, salted
+from continuity_spec.derivation import defines, derive, salted
 
 _CHAT: Final = "/v1/chat/completions"
 _RESPONSES: Final = "/v1/responses"
-_BAD_REQUEST: Final = 400
-_NOT_FOUND: Final = 404
+_REFUSALS: Final = frozenset({400, 404, 422})
+"""The statuses that refuse a name: it is malformed, or unknown."""
 _LONG_NAMES: Final = tuple("n" * length for length in range(225, 261, 5))
 """With our prefix these have lengths around the limit of 256."""
 _NOT_IN_HEADERS: Final = frozenset("\r\n\0")
@@ -53,9 +53,12 @@ class IdProperties:
         return findings
 
     def _must_derive(self, messages: Messages) -> Iterator[Finding]:
+        version = self._client.target.options["derivation"]
+        if not defines(version, messages):
+            return
         opening = salted(messages, self._names.prefix) if self._names.salt_openings else messages
         longer = [*opening, {"role": "assistant", "content": "Yes?"}, {"role": "user", "content": "More."}]
-        expected = derive(self._client.target.options["derivation"], opening)
+        expected = derive(version, opening)
         for conversation in (opening, longer):
             request, answer = self._chat({"messages": conversation})
             # CONTRACT-01 reports a valid opening that is refused. Here it has no id to compare.
@@ -65,11 +68,14 @@ class IdProperties:
     # CONTRACT-11
 
     def unchanged_names(self) -> list[Finding]:
-        """A header value, a slug and a response id get 400, or the server uses them unchanged."""
+        """A header value, a slug and a response id are refused, or the server uses them unchanged."""
+        target, findings = self._client.target, list[Finding]()
         headers = [*(text for text in AWKWARD if not set(text) & _NOT_IN_HEADERS), *_LONG_NAMES, NO_UTF8]
-        findings = explore(header_values(), self._header_unchanged, self._budget, headers)
-        if "responses" in self._client.target.offers:
+        if "chat" in target.offers:
+            findings += explore(header_values(), self._header_unchanged, self._budget, headers)
+        if "responses" in target.offers and target.profile.slugs == "named":
             findings += explore(names(), self._slug_unchanged, self._budget, [*AWKWARD, *_LONG_NAMES])
+        if "responses" in target.offers:
             findings += explore(names(), self._unknown_response_refused, self._budget)
         return findings
 
@@ -78,9 +84,9 @@ class IdProperties:
         request, answer = self._chat(
             {"messages": [{"role": "user", "content": "Hello"}]}, [(self._client.target.header, session)]
         )
-        if answer.status == _BAD_REQUEST:
+        if answer.status in _REFUSALS:
             return
-        yield from self._must_reveal(f"400, or the id {session!r}", session, request, answer)
+        yield from self._must_reveal(f"a refusal (400, 404, 422), or the id {session!r}", session, request, answer)
         if "sessions" in self._client.target.offers and answer.accepted and NO_UTF8 not in session:
             yield from self._must_store(f"/v1/sessions/{quote(session, safe='')}", "id", session)
 
@@ -88,11 +94,13 @@ class IdProperties:
         """The slug leads to its session in both notations, and similar slugs lead to other sessions."""
         slug = self._unique(value + "x")
         request, answer = self._respond({"conversation": slug})
-        if answer.status == _BAD_REQUEST:
+        if answer.status in _REFUSALS:
             return
-        session = self._session(answer)
-        yield from self._must_reveal(f"400, or the session of {slug!r}", session or "a session", request, answer)
-        yield from self._must_reveal(f"the session {session}", session, *self._respond({"conversation": {"id": slug}}))
+        session, expected = self._session(answer), f"a refusal (400, 404, 422), or the session of {slug!r}"
+        yield from self._must_reveal(expected, session or "a session", request, answer)
+        as_object = self._respond({"conversation": {"id": slug}})
+        if as_object[1].status not in _REFUSALS:
+            yield from self._must_reveal(f"the session {session}", session, *as_object)
         for similar in {slug[:-1] + "y", unicodedata.normalize("NFKC", slug), slug.casefold()} - {slug}:
             yield from self._must_differ(slug, session, *self._respond({"conversation": similar}))
         if "sessions" in self._client.target.offers and session:
@@ -104,15 +112,15 @@ class IdProperties:
 
     def _unknown_response_refused(self, value: str) -> Iterator[Finding]:
         request, answer = self._respond({"previous_response_id": self._unique(value)})
-        if answer.status not in {_BAD_REQUEST, _NOT_FOUND}:
-            yield self._finding("400 or 404: nobody made this id", str(answer.status), request, answer)
+        if answer.status not in _REFUSALS:
+            yield self._finding("400, 404 or 422: nobody made this id", str(answer.status), request, answer)
 
     def _must_store(self, path: str, field: str, expected: str) -> Iterator[Finding]:
-        """The session that can be read has the name unchanged. A server may leave a slug out."""
+        """The session that can be read has the name unchanged. A server may leave a slug out, and refuse an id in a path."""
         request = self._client.request("GET", path)
         answer = self._client.send(request)
         stored = dig(self._client.target.profile.session(answer.body), field)
-        if not answer.accepted or stored not in {None, expected}:
+        if answer.status not in _REFUSALS and (not answer.accepted or stored not in {None, expected}):
             yield self._finding(
                 f"{field} {expected!r}", repr(stored) if answer.accepted else str(answer.status), request, answer
             )
@@ -129,7 +137,6 @@ class IdProperties:
                 "user": texts(5),
                 "temperature": st.floats(0, 2),
                 "stream": st.booleans(),
-                "store": st.booleans(),
                 "metadata": st.dictionaries(st.sampled_from("abc"), texts(5), max_size=2),
             },
         )

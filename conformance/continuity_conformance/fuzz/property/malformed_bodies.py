@@ -12,11 +12,13 @@ from continuity_conformance.fuzz.explore import explore
 from continuity_conformance.fuzz.findings import Finding, operation_label
 from continuity_conformance.fuzz.names import RunNames
 from continuity_conformance.fuzz.sync_client import SyncClient
-from continuity_conformance.http.messages import Answer, Request, dig
+from continuity_conformance.http.messages import Answer, Request
 
 RepeatedTexts = tuple[tuple[str, int], ...]
 """Texts with the number of repetitions of each: a short description of a large body."""
 _JSON: Final = ("Content-Type", "application/json")
+_NOT_JSON: Final = frozenset({400, 415, 422})
+"""The statuses that refuse a body because it is not JSON."""
 _MEGABYTES: Final = 20
 _DEPTHS: Final = (200, 500, 900, 5_000, 100_000)
 _JSON_TYPES: Final = ("application/json", "application/json; charset=utf-8", "Application/JSON;charset=UTF-8")
@@ -31,10 +33,11 @@ _OTHER_TYPES: Final = (
 )
 _NO_OBJECTS: Final = (b"", b"{", b"}", b"null", b"true", b"[]", b'"text"', b"7", b"<a/>", b"messages=Hello")
 _BROKEN_ENDS: Final = (
-    *("", ",}", "}}", "} {}", "}x", ', "a" 1}', ", 'a': 1}", ', "a": NaN}', ', "a": -Infinity}', ', "a": 01}'),
-    *(', "a": "\x01"}', ', "a": "\\x"}', ', "a": "\\ud800"}', ', "a": undefined}'),
+    *("", ",}", "}}", "} {}", "}x", ', "a" 1}', ", 'a': 1}", ', "a": 01}'),
+    *(', "a": "\x01"}', ', "a": "\\x"}', ', "a": undefined}'),
 )
-"""Ends that make invalid JSON of a body that is valid up to its last bracket."""
+"""Ends that make invalid JSON of a body that is valid up to its last bracket. NaN and lone surrogates are not among them: the
+JSON parsers of many languages accept them, and nothing is misread by that (ERROR-06 is stricter)."""
 _BAD_BYTES: Final = (b"\xff", b"\xc0\xaf", b"\x80", b"\xed\xa0\x80", b"\xf5\x80\x80\x80", b"\xe2\x82")
 """Invalid UTF-8: an impossible byte, an overlong form, a lone continuation byte, a surrogate, beyond Unicode, a cut
 sequence."""
@@ -69,9 +72,9 @@ class MalformedBodies:
     @property
     def _valid_bodies(self) -> dict[str, dict[str, Any]]:
         model, text = self._client.target.profile.model, self._names.new()
-        bodies: dict[str, dict[str, Any]] = {
-            "/v1/chat/completions": {"model": model, "messages": [{"role": "user", "content": text}]}
-        }
+        bodies: dict[str, dict[str, Any]] = {}
+        if "chat" in self._client.target.offers:
+            bodies["/v1/chat/completions"] = {"model": model, "messages": [{"role": "user", "content": text}]}
         if "responses" in self._client.target.offers:
             bodies["/v1/responses"] = {"model": model, "input": text}
         return bodies
@@ -79,7 +82,7 @@ class MalformedBodies:
     # CONTRACT-06
 
     def broken_json(self) -> list[Finding]:
-        """A body that is not a JSON object in UTF-8 gets 400. Positive control: the intact body is accepted."""
+        """A body that is not a JSON object in UTF-8 is refused. Positive control: the intact body is accepted."""
         findings: list[Finding] = []
         for path, body in self._valid_bodies.items():
             findings += self._must_accept(path, _encoded(body))
@@ -90,9 +93,9 @@ class MalformedBodies:
         intact, text = _encoded(body), self._user_text(body)
         broken_ends = [intact[:-1] + end.encode() for end in _BROKEN_ENDS]
         bad_bytes = [intact.replace(text, text + bad) for bad in _BAD_BYTES]
-        fixed = [*_NO_OBJECTS, *broken_ends, *bad_bytes, intact.decode().encode("utf-16")]
+        fixed = [*_NO_OBJECTS, *broken_ends, *bad_bytes]
         damaged = _DAMAGES.map(lambda damage: damage.applied_to(intact)).filter(lambda raw: not is_object(raw))
-        return explore(damaged, lambda raw: self._must_refuse(path, raw, {400}), self._budget, fixed)
+        return explore(damaged, lambda raw: self._must_refuse(path, raw, _NOT_JSON), self._budget, fixed)
 
     @staticmethod
     def _user_text(body: dict[str, Any]) -> bytes:
@@ -108,7 +111,7 @@ class MalformedBodies:
             for content_type in _JSON_TYPES:
                 findings += self._must_accept(path, _encoded(body), ("Content-Type", content_type))
             for content_type in _OTHER_TYPES:
-                findings += self._must_refuse(path, _encoded(body), {400, 415}, ("Content-Type", content_type))
+                findings += self._must_refuse(path, _encoded(body), _NOT_JSON, ("Content-Type", content_type))
         return findings
 
     # CONTRACT-07
@@ -136,14 +139,12 @@ class MalformedBodies:
             yield _finding("the body as it is meant accepted", str(answer.status or answer.error), request, answer)
 
     def _must_refuse(
-        self, path: str, content: bytes, statuses: set[int], content_type: tuple[str, str] = _JSON
+        self, path: str, content: bytes, statuses: frozenset[int], content_type: tuple[str, str] = _JSON
     ) -> Iterator[Finding]:
         request, answer = self._send(path, content, content_type)
         expected = " or ".join(map(str, sorted(statuses)))
         if answer.status not in statuses:
             yield _finding(expected, str(answer.status or answer.error), request, answer)
-        elif not isinstance(dig(answer.body, "error", "message"), str):
-            yield _finding(f"{expected} with the error envelope", answer.text[:120] or "no body", request, answer)
 
     def _send(self, path: str, content: bytes, content_type: tuple[str, str]) -> tuple[Request, Answer]:
         request = self._client.request("POST", path, content, headers=[content_type])
@@ -155,18 +156,12 @@ def _encoded(body: dict[str, Any]) -> bytes:
 
 
 def is_object(raw: bytes) -> bool:
-    """Whether these bytes are a JSON object in UTF-8, strictly read."""
+    """Whether a parser may take these bytes for a JSON object in UTF-8. Some accept NaN and lone surrogates."""
     try:
-        body = json.loads(raw.decode("utf-8-sig"), parse_constant=_refuse_constant)
-        json.dumps(body, ensure_ascii=False).encode()
+        body = json.loads(raw.decode("utf-8-sig"))
     except (ValueError, RecursionError):
         return False
     return isinstance(body, dict)
-
-
-def _refuse_constant(name: str) -> float:
-    """Refuse NaN and Infinity, which Python reads and JSON does not have."""
-    raise ValueError(name)
 
 
 def _large_bodies(body: dict[str, Any]) -> Iterator[RepeatedTexts]:

@@ -16,12 +16,16 @@ from continuity_conformance.http.auth import KeyField
 from continuity_conformance.http.messages import Request, dig
 
 _UNAUTHORIZED: Final = 401
-_PUBLIC_PATHS: Final = frozenset({"/health"})
+_REFUSALS: Final = frozenset({400, 401, 403})
+_ABSENT: Final = frozenset({404, 405, 501})
+_PUBLIC_PATHS: Final = frozenset({"/health", "/v1/capabilities"})
+"""They say nothing about sessions, so a server may answer everybody."""
 _METHODS: Final = ("get", "post", "delete")
-_BODIES: Final[dict[str, object]] = {
-    "/v1/chat/completions": {"messages": [{"role": "user", "content": "Hello"}]},
-    "/v1/responses": {"input": "Hello", "store": False},
-}
+_CHAT: Final = "/v1/chat/completions"
+_RESPONSES: Final = "/v1/responses"
+_CONVERSATIONS: Final = "/v1/conversations"
+_CREATED_BY: Final = {"session_id": _CHAT, "response_id": _RESPONSES, "conversation_id": _CONVERSATIONS}
+"""The operation that creates what a parameter of a path names."""
 MethodAndPath = tuple[str, str]
 
 
@@ -76,12 +80,44 @@ class _KeyTrial:
     def __init__(self, client: SyncClient, names: RunNames) -> None:
         self._client = client
         self._names = names
-        self.operations: list[MethodAndPath] = [
+        documented = [
             (method.upper(), path)
             for path, item in target_document(client.target)["paths"].items()
             for method in _METHODS
             if method in item and path not in _PUBLIC_PATHS
         ]
+        self.operations: list[MethodAndPath] = [operation for operation in documented if self._exists(*operation)]
+
+    def _exists(self, method: str, path: str) -> bool:
+        """Whether the target has this operation: one that is 404 with the key, too, protects nothing.
+
+        Turns always exist. An operation on one session or response gets a real id, because an unknown one is 404.
+        """
+        if path in {_CHAT, _RESPONSES}:
+            return True
+        filled = path
+        for parameter in _CREATED_BY:
+            filled = filled.replace(f"{{{parameter}}}", self._stored(parameter, path))
+        return self._client.send(self._client.request(method, filled, self._body(path))).status not in _ABSENT
+
+    def _stored(self, parameter: str, path: str) -> str:
+        """Create a session, a response or a conversation if the path names one, and return its id."""
+        name = self._names.new()
+        if f"{{{parameter}}}" not in path:
+            return name
+        creating = _CREATED_BY[parameter]
+        headers = [(self._client.target.header, name)] if creating == _CHAT else []
+        answer = self._client.send(self._client.request("POST", creating, self._body(creating), headers=headers))
+        return name if headers else str(dig(answer.body, "id") or name)
+
+    def _body(self, path: str) -> dict[str, object] | None:
+        model, text = self._client.target.profile.model, self._names.new()
+        bodies: dict[str, dict[str, object]] = {
+            _CHAT: {"model": model, "messages": [{"role": "user", "content": text}]},
+            _RESPONSES: {"model": model, "input": text},
+            _CONVERSATIONS: {},
+        }
+        return bodies.get(path)
 
     def with_right_key(self, operation: MethodAndPath) -> Iterator[Finding]:
         """Positive control: with the right key the same request does not get a 401."""
@@ -96,21 +132,21 @@ class _KeyTrial:
         request = self._request(operation, header)
         answer = self._client.send(request)
         sessions = answer.fields(self._client.target.header)
-        if answer.status != _UNAUTHORIZED:
+        if answer.status not in _REFUSALS:
             yield _finding("401", str(answer.status or answer.error), request, answer)
         elif sessions:
             yield _finding("no continuity header", ", ".join(sessions), request, answer)
-        elif not isinstance(dig(answer.body, "error", "message"), str):
-            yield _finding("401 with the error envelope", answer.text[:120] or "no body", request, answer)
 
     def _request(self, operation: MethodAndPath, header: KeyHeader) -> Request:
         method, path = operation
-        filled = path.replace("{session_id}", self._names.new()).replace("{response_id}", self._names.new())
+        filled = path
+        for parameter in _CREATED_BY:
+            filled = filled.replace(f"{{{parameter}}}", self._names.new())
         name = self._client.target.profile.key_field.name
         others = [pair for pair in self._client.base_headers("nobody") if pair[0].lower() != name.lower()]
         key_header = [(name, header.value)] if header.value is not None else []
         url = f"{self._client.url}{filled}"
-        return Request(method, url, (*others, *key_header), _BODIES.get(path), key_as=header.shown, key_in=name)
+        return Request(method, url, (*others, *key_header), self._body(path), key_as=header.shown, key_in=name)
 
 
 def _finding(expected: str, actual: str, request: Request, answer: Any) -> Finding:

@@ -46,7 +46,7 @@ class Counterexample:
         lines = [
             f"- id: FOUND-{int(self.digest, 16) % _IDS:02}",
             "  level: MUST",
-            f"  text: A server that keeps the contract plays this sequence to its end ({self.digest}).",
+            f"  text: A server that keeps the contract MUST play this sequence to its end ({self.digest}).",
             "  why: >-",
             *textwrap.wrap(
                 f"Found by chance, and shrunk: {reason}", _WIDTH, initial_indent="    ", subsequent_indent="    "

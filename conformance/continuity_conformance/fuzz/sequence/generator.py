@@ -13,6 +13,7 @@ from typing import Final, TypeVar
 
 from continuity_conformance.fuzz.sequence.oracle import (
     ALICE,
+    NOT_FOUND,
     Oracle,
     OracleResponse,
     SessionChain,
@@ -36,7 +37,6 @@ _NUMBERS: Final = 6
 _RANGE: Final = 1 << 16
 _MAX_CHAINS: Final = 2
 """Few sessions with many turns: bugs show in long sessions."""
-_NOT_FOUND: Final = {"status": 404}
 _RARE: Final = 8
 T = TypeVar("T")
 Move = tuple[int, ...]
@@ -50,12 +50,17 @@ Action = Callable[["Choices"], YamlStep]
 
 @dataclass(frozen=True, slots=True)
 class SequenceScope:
-    """What sequences may contain: the options of the target, what it offers and can be made to do, and who acts."""
+    """What sequences may contain: the options of the target, what it offers and can be made to do, and who acts.
+
+    `own_branches`: a branch has a session id of its own. `one_history`: chat continues a session of /v1/responses.
+    """
 
     options: Mapping[str, str]
     abilities: frozenset[str]
     principals: tuple[str, ...] = (ALICE,)
     slugs: bool = True
+    own_branches: bool = True
+    one_history: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +103,14 @@ class SequenceGenerator:
 
     def __init__(self, scope: SequenceScope) -> None:
         self.abilities = scope.abilities
-        self.oracle = Oracle(scope.options)
+        self.oracle = Oracle(scope.options, own_branches=scope.own_branches)
         self.steps: list[YamlStep] = []
         self._accepted_verbs: set[str] = set()
         self._principals = scope.principals
         self._reveals_ids = scope.options["tells"] != "nothing"
         self._takes_slugs = scope.slugs
+        self._own_branches = scope.own_branches
+        self._one_history = scope.one_history
 
     def apply(self, choices: Choices) -> bool:
         """Add one step by a rule that is picked by weight; the first step is a start. False if the rule has no action."""
@@ -111,7 +118,7 @@ class SequenceGenerator:
         if actions:
             step = choices.pick(actions)(choices)
             self.steps.append(step)
-            self._accepted_verbs.update(step if isinstance(step, dict) and step.get("expect") != _NOT_FOUND else ())
+            self._accepted_verbs.update(step if isinstance(step, dict) and step.get("expect") != NOT_FOUND else ())
         return bool(actions)
 
     # Turns
@@ -130,13 +137,18 @@ class SequenceGenerator:
         ]
         by_slug = [_turn(partial(oracle.turn_by_slug, slug), options) for slug in (None, *oracle.slugs, *oracle.slugs)]
         slugs = by_slug if self._takes_slugs else []
-        return [*slugs, *chats, _turn(oracle.turn_in_new_session, options)] if self._has("responses") else chats
+        responses = [_turn(oracle.turn_in_new_session, options)]
+        return [
+            *(slugs if self._has("responses") else []),
+            *(chats if self._has("chat") else []),
+            *(responses if self._has("responses") else []),
+        ]
 
     def continue_by_id(self) -> list[Action]:
         """By the tip, or by any earlier id of the session."""
         return [
             _turn(partial(self.oracle.turn_by_id, name), self._turn_options(chain, keyed=True))
-            for chain, name in self._sessions_by_id()
+            for chain, name in self._sessions_of_chat()
         ]
 
     def continue_by_slug(self) -> list[Action]:
@@ -146,7 +158,11 @@ class SequenceGenerator:
         ]
 
     def continue_by_response(self) -> list[Action]:
-        return [self._turn_after(response) for response in self._stored_responses() if response.newest]
+        return [
+            self._turn_after(response)
+            for response in self._stored_responses()
+            if response.newest and not self._shares_its_id(response.chain)
+        ]
 
     def branch(self) -> list[Action]:
         """Continue from an older response."""
@@ -167,16 +183,20 @@ class SequenceGenerator:
             return []
         oracle = self.oracle
         turns: list[tuple[SessionChain, Callable[[TurnOptions], StepDict]]] = [
-            *((chain, partial(oracle.turn_by_id, name)) for chain, name in self._sessions_by_id()),
+            *((chain, partial(oracle.turn_by_id, name)) for chain, name in self._sessions_of_chat()),
         ]
         if self._reveals_ids:  # else the kit has no id of the session for the control that compresses it
             turns += [(chain, partial(oracle.turn_by_slug, name)) for chain, name in self._sessions_by_slug()]
             turns += [
                 (response.chain, partial(oracle.turn_after_response, response))
                 for response in self._stored_responses()
-                if response.newest
+                if response.newest and response.chain.ids
             ]
-        return [_turn(turn, self._turn_options(chain, compress=True)) for chain, turn in turns]
+        return [
+            _turn(turn, self._turn_options(chain, compress=True))
+            for chain, turn in turns
+            if not self._shares_its_id(chain)
+        ]
 
     # Reading and deleting responses and sessions
 
@@ -188,13 +208,21 @@ class SequenceGenerator:
         evictable = [response for response in stored if response.chain.principal == ALICE and self._has("evict")]
         return [
             *(_fixed(self.oracle.evict, response) for response in evictable),
-            *(_fixed(self.oracle.delete_response, response, response.chain.principal) for response in stored),
+            *(
+                _fixed(self.oracle.delete_response, response, response.chain.principal)
+                for response in stored
+                if self._has("stored-responses")
+            ),
         ]
 
     def delete_session(self) -> list[Action]:
         if not self._has("lose", "sessions"):
             return []
-        return [_fixed(self.oracle.delete_session, name, chain.principal) for chain, name in self._sessions_by_id()]
+        return [
+            _fixed(self.oracle.delete_session, name, chain.principal)
+            for chain, name in self._sessions_by_id()
+            if not self._shares_its_id(chain)
+        ]
 
     def read(self) -> list[Action]:
         """Read a stored response or session."""
@@ -203,7 +231,10 @@ class SequenceGenerator:
             for response in self._stored_responses()
         ]
         sessions = [_fixed(self.oracle.get_session, name, chain.principal) for chain, name in self._sessions_by_id()]
-        return [*responses, *(sessions if self._has("sessions") else [])]
+        return [
+            *(responses if self._has("stored-responses") else []),
+            *(sessions if self._has("sessions") else []),
+        ]
 
     def use_unknown(self) -> list[Action]:
         """Use what is gone or belongs to another principal: it is as unknown as an id that never existed.
@@ -220,13 +251,16 @@ class SequenceGenerator:
         sessions = [
             (name, principal) for name in oracle.ids for principal in everyone if not oracle.session(principal, name)
         ]
-        turns = [_fixed(oracle.turn_by_id, name, TurnOptions(principal)) for name, principal in sessions]
+        turns = [
+            _fixed(oracle.turn_by_id, name, TurnOptions(principal)) for name, principal in sessions if self._has("chat")
+        ]
         turns += [
             _fixed(oracle.turn_after_response, response, TurnOptions(principal)) for response, principal in responses
         ]
-        reads = [_fixed(oracle.get_response, *pair) for pair in responses]
+        stored = responses if self._has("stored-responses") else []
+        reads = [_fixed(oracle.get_response, *pair) for pair in stored]
         reads += [_fixed(oracle.get_session, *pair) for pair in sessions if self._has("sessions")]
-        deletions = [_fixed(oracle.delete_response, *pair) for pair in responses]
+        deletions = [_fixed(oracle.delete_response, *pair) for pair in stored]
         deletions += [_fixed(oracle.delete_session, *pair) for pair in sessions if self._has("sessions")]
         return [
             *turns,
@@ -250,6 +284,18 @@ class SequenceGenerator:
     def _sessions_by_id(self) -> list[tuple[SessionChain, str]]:
         """Sessions, with every id that a client knows."""
         return [(chain, name) for chain in self.oracle.chains for name in chain.ids if name in self.oracle.ids]
+
+    def _sessions_of_chat(self) -> list[tuple[SessionChain, str]]:
+        """Sessions that a chat turn continues by their id."""
+        return [
+            (chain, name)
+            for chain, name in self._sessions_by_id()
+            if self._has("chat") and (self._one_history or chain.by_chat)
+        ]
+
+    def _shares_its_id(self, chain: SessionChain) -> bool:
+        """Whether a branch has the same session id: the contract then leaves open what belongs to the session itself."""
+        return chain.branched and not self._own_branches
 
     def _sessions_by_slug(self) -> list[tuple[SessionChain, str]]:
         return [(chain, name) for chain in self.oracle.chains for name in chain.slugs]

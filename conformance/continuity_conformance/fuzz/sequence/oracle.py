@@ -6,7 +6,7 @@ pure: it knows neither HTTP nor random numbers.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from continuity_conformance.fuzz.sequence.history import SessionHistory
@@ -15,19 +15,25 @@ ALICE: Final = "alice"
 WORDS: Final = ("red", "blue", "green", "white", "black", "grey", "pink", "brown", "gold", "teal", "lime", "plum")
 _REPEATED: Final = frozenset({"session", "response", "answer"})
 """The expectations that a repeated answer must meet too."""
-_NOT_FOUND: Final = {"status": 404}
+NOT_FOUND: Final[Mapping[str, object]] = {"status": [400, 404, 422]}
+"""What is unknown is refused. These statuses mean the same here; OpenAI answers 400 to an unknown previous response."""
 StepDict = dict[str, Any]
 """A step as it is written in YAML."""
 
 
 @dataclass(eq=False, slots=True)
 class SessionChain:
-    """One session with all its rotations. `ids` has its ids in the order of age; the last one is the tip."""
+    """One session with all its rotations. `ids` has its ids in the order of age; the last one is the tip.
+
+    `by_chat`: its first turn was a chat turn. `branched`: a turn continued from one of its older responses.
+    """
 
     principal: str
     ids: list[str]
     slugs: list[str] = field(default_factory=list)
     history: SessionHistory = field(default_factory=SessionHistory)
+    by_chat: bool = False
+    branched: bool = False
 
 
 @dataclass(eq=False, slots=True)
@@ -71,9 +77,13 @@ class KeyedTurn:
 
 
 class Oracle:
-    """The contract for a target with these options. Every operation changes the model and returns the step."""
+    """The contract for a target with these options. Every operation changes the model and returns the step.
 
-    def __init__(self, options: Mapping[str, str]) -> None:
+    `own_branches`: a branch has a session id of its own (SLUG-13 recommends it). Otherwise only response ids name a branch.
+    """
+
+    def __init__(self, options: Mapping[str, str], *, own_branches: bool = True) -> None:
+        self._own_branches = own_branches
         self._rotates = options["compaction"] == "rotate"
         self._alias = options["echo"] == "alias"
         self._derives = options["derivation"] != "none"
@@ -98,7 +108,7 @@ class Oracle:
         /v1/responses is left out: the header is a SHOULD there.
         """
         name = session or self._new_id()
-        chain = self.session(options.principal, name) or SessionChain(options.principal, [name])
+        chain = self.session(options.principal, name) or SessionChain(options.principal, [name], by_chat=True)
         return self._turn("chat", {"session": name}, chain, options)
 
     def turn_without_id(self, history: tuple[str, ...], opening: str | None, options: TurnOptions) -> StepDict:
@@ -124,14 +134,15 @@ class Oracle:
     def turn_after_response(self, response: OracleResponse, options: TurnOptions) -> StepDict:
         """SLUG-07, -13: the newest response continues its session and an older one starts a branch.
 
-        A response that is gone, or belongs to another principal, is 404.
+        A response that is gone, or belongs to another principal, is refused.
         """
         params = {"previous_response_id": response.name}
         if not self.owns(options.principal, response):
-            return {"respond": {**params, "say": self._new_label(), **options.params()}, "expect": dict(_NOT_FOUND)}
+            return {"respond": {**params, "say": self._new_label(), **options.params()}, "expect": dict(NOT_FOUND)}
         if response.newest:
             return self._turn("respond", params, response.chain, options)
-        branch = self._new_session(options.principal)
+        response.chain.branched = True
+        branch = self._new_session(options.principal) if self._own_branches else SessionChain(options.principal, [])
         branch.history = response.history
         return self._turn("respond", params, branch, options)
 
@@ -143,14 +154,14 @@ class Oracle:
     # Reading and deleting responses and sessions
 
     def get_response(self, response: OracleResponse, principal: str) -> StepDict:
-        expect = {"body": {"id": response.name}} if self.owns(principal, response) else _NOT_FOUND
+        expect = {"body": {"id": response.name}} if self.owns(principal, response) else NOT_FOUND
         return _step("get", {"response": response.name}, principal, expect)
 
     def delete_response(self, response: OracleResponse, principal: str) -> StepDict:
         """SLUG-15, -18: deletes this response and no other."""
         owned = self.owns(principal, response)
         response.gone = response.gone or owned
-        return _step("delete", {"response": response.name}, principal, {"status": "2xx"} if owned else _NOT_FOUND)
+        return _step("delete", {"response": response.name}, principal, {"status": "2xx"} if owned else NOT_FOUND)
 
     def evict(self, response: OracleResponse) -> StepDict:
         """SLUG-03: the cache drops a response; its slug and its session do not change."""
@@ -158,7 +169,7 @@ class Oracle:
         return {"evict": {"response": response.name}}
 
     def get_session(self, session: str, principal: str) -> StepDict:
-        expect = {"body": {"id": session}} if self.session(principal, session) else _NOT_FOUND
+        expect = {"body": {"id": session}} if self.session(principal, session) else NOT_FOUND
         return _step("get", {"session": session}, principal, expect)
 
     def delete_session(self, session: str, principal: str) -> StepDict:
@@ -171,7 +182,7 @@ class Oracle:
         self.keyed_turns = [turn for turn in self.keyed_turns if turn.chain is not chain]
         for response in self.responses:
             response.gone = response.gone or response.chain is chain
-        return _step("delete", {"session": session}, principal, {"status": "2xx"} if chain else _NOT_FOUND)
+        return _step("delete", {"session": session}, principal, {"status": "2xx"} if chain else NOT_FOUND)
 
     # Queries
 
@@ -215,11 +226,11 @@ class Oracle:
     def _derived_session(self, principal: str, opening: str) -> SessionChain:
         """DERIVE-01, -13: the opening alone decides the id, but each principal has its own session."""
         if not self._derives:
-            return self._new_session(principal)
+            return replace(self._new_session(principal), by_chat=True)
         if opening not in self.openings:
             self.openings[opening] = self._new_id() if self._reveals_ids else self.new_name("s")
         name = self.openings[opening]
-        return self.session(principal, name) or SessionChain(principal, [name])
+        return self.session(principal, name) or SessionChain(principal, [name], by_chat=True)
 
     # Steps
 
@@ -250,7 +261,7 @@ class Oracle:
 
         A stream that rotates the session announces the new id at its end.
         """
-        if not self._reveals_ids or not (options.store or chain in self.chains):
+        if not self._reveals_ids or not chain.ids or not (options.store or chain in self.chains):
             return {}
         if not (options.compress and self._rotates and not self._alias):
             return {"session": chain.ids[0] if self._alias else chain.ids[-1]}
@@ -262,6 +273,6 @@ class Oracle:
         return history.recalls(say, self.used_labels) if self._compressed else history.sees(say)
 
 
-def _step(verb: str, what: StepDict, principal: str, expect: StepDict) -> StepDict:
+def _step(verb: str, what: StepDict, principal: str, expect: Mapping[str, object]) -> StepDict:
     actor = {} if principal == ALICE else {"as": principal}
     return {verb: {**what, **actor}, "expect": dict(expect)}

@@ -11,7 +11,7 @@ from continuity_conformance.fuzz.sequence.player import batches, play, play_batc
 from continuity_conformance.fuzz.sequence.shrink import failing_part, shrink
 from continuity_conformance.scenario.context import Context
 
-_OFFERS: Final = frozenset({"responses", "streaming", "sessions", "idempotency"})
+_OFFERS: Final = frozenset({"chat", "responses", "stored-responses", "streaming", "sessions", "idempotency"})
 """The offers that have operations in sequences."""
 
 

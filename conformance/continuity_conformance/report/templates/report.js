@@ -3,8 +3,8 @@
 (() => {
   const one = (selector) => document.querySelector(selector);
   const rows = [...document.querySelectorAll("details.row")];
-  const fields = ["text", "area", "level", "verdict"].map((name) => one(`#${name}`));
-  const [text, area, level, verdict] = fields;
+  const fields = ["text", "class", "area", "level", "verdict"].map((name) => one(`#${name}`));
+  const [text, ofClass, area, level, verdict] = fields;
   const words = new WeakMap();
   let current = null;
 
@@ -13,6 +13,7 @@
     return words.get(row);
   };
   const fits = (row, wanted) =>
+    (!ofClass.value || row.dataset.class === ofClass.value) &&
     (!area.value || row.dataset.area === area.value) &&
     (!level.value || row.dataset.level === level.value) &&
     (!verdict.value || row.dataset.verdict === verdict.value) &&

@@ -6,6 +6,8 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from continuity_conformance.core.failure import Unmet, Untested
+from continuity_conformance.http.messages import dig
+from continuity_conformance.http.reading import announced
 from continuity_conformance.scenario.exchange import Exchange
 from continuity_conformance.scenario.expect.leaks import strings
 from continuity_conformance.scenario.record import Record
@@ -14,6 +16,8 @@ _SHOWN_BY_THE_MODEL: Final = frozenset({"sees", "recalls", "serial"})
 
 
 async def session(record: Record, exchange: Exchange, wanted: Any) -> None:
+    """The id in the continuity header; of `{tip: …, alias: …}`, the one that belongs to the target's option echo."""
+    wanted = wanted[record.context.target.options["echo"]] if isinstance(wanted, Mapping) else wanted
     try:
         revealed = revealed_session(record, exchange)
     except Untested:
@@ -42,9 +46,9 @@ def _asks_the_model(expect: Mapping[str, Any]) -> bool:
 def revealed_session(record: Record, exchange: Exchange) -> str:
     """The session in the continuity header of an answer, which must be there exactly once."""
     target = record.context.target
-    values = exchange.answer.fields(target.header)
-    if not values and target.options["tells"] == "nothing":
+    if target.options["tells"] == "nothing":
         raise Untested("the target does not reveal the session")
+    values = exchange.answer.fields(target.header)
     if len(values) != 1 or not values[0]:
         raise Unmet(
             f"{target.header}, exactly once and not empty", " and ".join(repr(value) for value in values) or "absent"
@@ -53,10 +57,15 @@ def revealed_session(record: Record, exchange: Exchange) -> str:
 
 
 async def announces(record: Record, exchange: Exchange, wanted: Any) -> None:
-    named = exchange.reading.session if exchange.reading else None
-    if not named or not isinstance(named.get("id"), str):
-        raise Unmet(f"{wanted} in the stream, before its end marker", "no session in it")
-    _must_be(record, exchange, wanted, "session", named["id"])
+    announces = record.context.target.options["announces"]
+    if announces == "other":
+        record.variables.could_not_capture(wanted, "session")
+        raise Untested("the stream tells the session in a way that the kit does not know (option announces: other)")
+    in_body = exchange.reading.session if exchange.reading else None
+    told = announced(exchange.answer, announces) if exchange.verb == "chat" else dig(in_body, "id")
+    if not isinstance(told, str):
+        raise Unmet(f"{wanted} in the stream, before its end marker", f"no session in it (announces: {announces})")
+    _must_be(record, exchange, wanted, "session", told)
 
 
 async def goes_on_with(record: Record, exchange: Exchange, wanted: Any) -> None:
@@ -93,15 +102,17 @@ def _must_be(record: Record, exchange: Exchange, wanted: str, kind: str, actual:
         raise Unmet(f"{known} ({wanted})" if wanted.startswith("$") else str(known), variables.describe(actual))
 
 
-_BLANKED = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{6,}|[0-9a-f]*[0-9][0-9a-f]*")
+_BLANKED = re.compile(
+    r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{6,}|(?=[\w+/=-]*[0-9])[\w+/=-]{8,}|[0-9a-f]*[0-9][0-9a-f]*"
+)
 _RUN = re.compile(r"\*+")
 """An id may be blanked in one piece or in several, depending on its digits."""
-_TEXTS: Final = "content|text|delta|id|item_id|session|created|created_at"
+_TEXTS: Final = r"content|text|delta|id|\w+_id|session|created|\w+_at"
 
 
 async def like(record: Record, exchange: Exchange, wanted: Any) -> None:
     """Same status, header names and body, with known ids, texts, times and numbers blanked."""
-    shape = _shape(exchange)
+    shape = _shape(record, exchange)
     known = record.variables.known(wanted)
     if known is None:
         record.variables.capture(wanted, f"like {wanted}", exchange.principal, shape)
@@ -109,29 +120,46 @@ async def like(record: Record, exchange: Exchange, wanted: Any) -> None:
         raise Unmet(f"the same answer as before: {known}", shape)
 
 
-def _shape(exchange: Exchange) -> str:
-    answer = exchange.answer
+def _shape(record: Record, exchange: Exchange) -> str:
+    answer, ids = exchange.answer, record.variables.values()
     names = sorted({name.lower() for name, _ in answer.headers})
-    blanked = [_blanked(exchange, json.dumps(event, sort_keys=True)) for event in answer.events]
+    blanked = [_blanked(exchange, ids, json.dumps(event, sort_keys=True)) for event in answer.events]
     # A server may cut the text of a stream into any number of pieces.
     pieces = [event for event, before in zip(blanked, ["", *blanked], strict=False) if event != before]
     text = json.dumps(answer.body, sort_keys=True) if answer.body is not None else answer.text
-    return f"{answer.status} {names} {' '.join(pieces) if answer.streamed else _blanked(exchange, text)}"
+    return f"{answer.status} {names} {' '.join(pieces) if answer.streamed else _blanked(exchange, ids, text)}"
 
 
-def _blanked(exchange: Exchange, text: str) -> str:
-    """A text in which ids, texts, times, numbers and everything that the request sent are blanked."""
+def _blanked(exchange: Exchange, ids: Sequence[str], text: str) -> str:
+    """A text in which ids of any alphabet, texts, times, numbers and everything that the request sent are blanked."""
     sent = sorted((part for part in re.split(r"[/?&]", exchange.request.path) if part), key=len, reverse=True)
-    for part in [*sent, *(value for _, value in exchange.request.headers), *strings(exchange.request.body)]:
+    for part in [
+        *sorted(ids, key=len, reverse=True),
+        *sent,
+        *(value for _, value in exchange.request.headers),
+        *strings(exchange.request.body),
+    ]:
         text = text.replace(part, "*") if len(part) > 3 else text  # noqa: PLR2004
     text = re.sub(rf'"({_TEXTS})": ?("(?:[^"\\]|\\.)*"|\d+)', r'"\1": *', text)
     return _RUN.sub("*", _BLANKED.sub("*", text))
 
 
 async def headers(record: Record, exchange: Exchange, wanted: Any) -> None:
+    """A target that declares `tells: nothing` says nothing by its continuity header, so that is not compared."""
+    target = record.context.target
+    ignored = target.header.lower() if target.options["tells"] == "nothing" else ""
     filled: Any = record.variables.fill(wanted)
     for name, value in filled.items():
-        _match_header(name, exchange.answer.fields(name), value)
+        if name.lower() != ignored:
+            _match_header(name, _allowed(exchange, name), value)
+
+
+def _allowed(exchange: Exchange, name: str) -> list[str]:
+    """The values of a header. In CORS `*` lists every header, but not for requests with credentials."""
+    values = exchange.answer.fields(name)
+    if name.lower().startswith("access-control-") and not exchange.answer.fields("Access-Control-Allow-Credentials"):
+        return ["any header" if value.strip() == "*" else value for value in values]
+    return values
 
 
 def _match_header(name: str, values: Sequence[str], wanted: object) -> None:
@@ -142,7 +170,7 @@ def _match_header(name: str, values: Sequence[str], wanted: object) -> None:
         "absent": not values,
     }.get(wanted if isinstance(wanted, str) else "", list(values) == [wanted])
     if isinstance(wanted, Mapping):
-        holds = str(wanted["lists"]).lower() in listed
+        holds = str(wanted["lists"]).lower() in listed or "any header" in listed
     if not holds:
         raise Unmet(f"{name}: {_in_words(wanted)}", actual)
 
@@ -154,9 +182,19 @@ def _in_words(wanted: object) -> str:
 
 
 async def body(record: Record, exchange: Exchange, wanted: Any) -> None:
+    _capture(record, exchange, wanted, exchange.answer.body)
     difference = _differs(record.variables.fill(wanted), exchange.answer.body, "body")
     if difference:
         raise Unmet(*difference)
+
+
+def _capture(record: Record, exchange: Exchange, wanted: object, actual: object) -> None:
+    """Bind the names in an expected body that have no value yet to the texts at their places."""
+    if isinstance(wanted, Mapping) and isinstance(actual, Mapping):
+        for name, value in wanted.items():
+            _capture(record, exchange, value, actual.get(name))
+    elif record.variables.is_new(wanted) and isinstance(actual, str) and actual:
+        _must_be(record, exchange, str(wanted), "value in a body", actual)
 
 
 def _differs(wanted: object, actual: object, path: str) -> tuple[str, str] | None:

@@ -15,10 +15,11 @@ from continuity_conformance.scenario.record import Record
 from continuity_conformance.scenario.variables import Variables
 from continuity_spec import Step
 
-_ASKED_OF_A_REFUSAL: Final = frozenset({"headers", "like", "body", "hides", "envelope", "one_id", "ended"})
+_ASKED_OF_A_REFUSAL: Final = frozenset({"headers", "like", "body", "hides", "envelope", "discreet", "one_id", "ended"})
 """Expectations that are still checked where the request was refused."""
 _BUSY: Final = 409
-_REACHES_THE_MODEL: Final = frozenset({_BUSY, 429})
+_TOO_MANY: Final = 429
+_REACHES_THE_MODEL: Final = frozenset({_BUSY, _TOO_MANY})
 """Statuses of refused turns that the model may have seen: a busy session is seen late, and 429 may come from the model itself."""
 
 Expectation = Callable[[Record, Exchange, Any], Awaitable[None]]
@@ -64,15 +65,20 @@ class _Judging:
             await self._named("serial", self._serial(judged))
 
     def _without_busy(self) -> list[Exchange]:
-        """Of turns sent at once, some may be 409 if the target rejects turns of a busy session; at least one must be accepted."""
+        """Of turns sent at once, some may be 409 if the target rejects turns of a busy session, or 429 if it declares a limit; at least one must be accepted."""
         concurrent = len(self.exchanges) > 1 or "." in self.exchanges[0].number
-        asked_for = self.step.expect.get("status") == _BUSY
-        if asked_for or not concurrent or self.record.context.target.options["turns"] != "reject":
+        asked_for = self.step.expect.get("status") in (_BUSY, _TOO_MANY)
+        if asked_for or not concurrent:
             return list(self.exchanges)
-        kept = [exchange for exchange in self.exchanges if exchange.answer.status != _BUSY]
+        kept = [exchange for exchange in self.exchanges if not self._may_be_rejected(exchange)]
         if not kept and len(self.exchanges) > 1:
-            raise self._unmet("status", Unmet("at least one turn accepted", "409 for all of them"))
+            raise self._unmet("status", Unmet("at least one turn accepted", "409 or 429 for all of them"))
         return kept
+
+    def _may_be_rejected(self, exchange: Exchange) -> bool:
+        target = self.record.context.target
+        busy = target.options["turns"] == "reject" and exchange.answer.status == _BUSY
+        return busy or target.profile.limits.allow(exchange.answer)
 
     async def _expect(self, exchange: Exchange, expect: Mapping[str, object]) -> None:
         """Check a group of expectations. Without a `status` the request must succeed."""
@@ -114,7 +120,8 @@ class _Judging:
                 self.record.variables.merge(variables)
                 return
         expected = ", or ".join(f"{failure.expectation} {failure.expected}" for failure in failures)
-        raise Unmet(expected, "; ".join(f"{failure.expectation} {failure.actual}" for failure in failures))
+        actual = "; ".join(f"{failure.expectation} {failure.actual}" for failure in failures)
+        raise Unmet(expected, actual, kinds=failures[0].kinds)
 
     def _with(self, variables: Variables) -> "_Judging":
         return replace(self, record=replace(self.record, variables=variables))
@@ -137,8 +144,9 @@ class _Judging:
         answer, wanted = exchange.answer, expect.get("status", "2xx")
         allowed = wanted if isinstance(wanted, list | tuple) else [wanted]
         if not any(is_status(answer.outcome, one) for one in allowed):
-            actual = answer.error or f"{answer.status} {answer.text[:160]}"
-            raise Unmet(" or ".join(str(one) for one in allowed), actual)
+            told = ", but the answer tells a failure:" if answer.outcome != answer.status else ""
+            actual = answer.error or f"{answer.status}{told} {answer.text[:160]}"
+            raise Unmet(" or ".join(str(one) for one in allowed), actual, kinds=(f"status {answer.status or 'none'}",))
         if answer.error and answer.status and "any" not in allowed:
             raise Unmet("a whole answer", answer.error)
         if exchange.reading is not None and exchange.reading.flaw and "any" not in allowed:
@@ -166,9 +174,11 @@ class _Judging:
         views.sort(key=len)
         for before, after in zip([[], *views], views, strict=False):
             if sorted(after[:-1]) != sorted(before) or not after or after[-1] in before:
+                doubled = any(len(set(view)) < len(view) for view in views)
                 raise Unmet(
                     "an order in which each saw exactly those before it",
                     "; ".join(model.listed(view) for view in views),
+                    kinds=("doubled",) if doubled else (),
                 )
 
 

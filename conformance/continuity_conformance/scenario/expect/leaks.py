@@ -30,14 +30,19 @@ _SHORTEST: Final = 4
 _AROUND: Final = 60
 
 
-async def envelope(record: Record, exchange: Exchange, _: Any) -> None:
-    """An error is the OpenAI envelope, and no trace, path, SQL or key is in it."""
+async def envelope(_: Record, exchange: Exchange, __: Any) -> None:
+    """An error is the OpenAI envelope."""
     if exchange.request.needs_raw_socket:
         raise Untested("where the HTTP parser itself refuses, the envelope is not required")
     answer = exchange.answer
     if not answer.streamed and not _is_envelope(answer.body):
         shown = f"{answer.content_type or 'no content type'}: {answer.text[:160]}"
         raise Unmet('{"error": {"message", "type", "param", "code"}}', shown)
+
+
+async def discreet(record: Record, exchange: Exchange, _: Any) -> None:
+    """An error shows no trace, path, SQL or key of the server."""
+    answer = exchange.answer
     key = next((key for key in (*record.context.target.profile.secrets, WRONG_KEY) if key in answer.text), "")
     if key:
         raise Unmet("an error without a key in it", "a key in it")
@@ -103,5 +108,5 @@ def _value(record: Record, word: str) -> str:
 
 
 EXPECTATIONS: Final[Mapping[str, Callable[[Record, Exchange, Any], Awaitable[None]]]] = {
-    word.__name__: word for word in (envelope, hides)
+    word.__name__: word for word in (envelope, discreet, hides)
 }

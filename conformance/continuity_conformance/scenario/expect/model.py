@@ -1,5 +1,6 @@
 """Expectations on what the model saw in the call whose answer the client got. Each one holds, or raises `Unmet`."""
 
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final
 
@@ -7,6 +8,14 @@ from continuity_conformance.core.failure import Unmet, Untested
 from continuity_conformance.probe.view import matches, unpaired
 from continuity_conformance.scenario.exchange import Exchange
 from continuity_conformance.scenario.record import Record
+
+_MISUNDERSTOOD: Final = re.compile(
+    r"(unknown|no such|unregistered|unavailable|not a valid) (tool|function)|(tool|function)\b.{0,60}\b(not found|unknown|does not exist|not available)"
+    r"|(unknown|unexpected|invalid|missing|unrecogni[sz]ed)( \w+){0,3} (argument|parameter|property|field|keyword)"
+    r"|(argument|parameter|property|field)s?\b.{0,60}\b(required|missing|invalid|unexpected)|validation error",
+    re.IGNORECASE | re.DOTALL,
+)
+"""What a tool says of a call with a wrong name or wrong arguments. A file that is missing is something else."""
 
 
 def listed(labels: Sequence[str]) -> str:
@@ -17,7 +26,27 @@ async def sees(record: Record, exchange: Exchange, wanted: Any) -> None:
     await record.view(exchange)
     pattern = [exchange.label if label == exchange.step.params.get("say") else label for label in wanted]
     if not matches(pattern, list(exchange.seen or ()), record.copies):
-        raise Unmet(listed(pattern), listed(exchange.seen or ()))
+        raise Unmet(listed(pattern), listed(exchange.seen or ()), kinds=differences(pattern, exchange.seen or ()))
+
+
+def differences(pattern: Sequence[str], seen: Sequence[str]) -> tuple[str, ...]:
+    """In which ways the turns that the model saw differ from those of a pattern."""
+    expected = {label.removeprefix("maybe ").removeprefix("each ") for label in pattern}
+    needed = {label for label in pattern if not label.startswith(("maybe ", "each "))}
+    whole = [label for label in seen if not is_partial(label)]
+    turns = [label.partition(" (")[0].removeprefix("answer to ") for label in seen]
+    found = {
+        "doubled": len(set(turns)) < len(turns),
+        "missing": bool(needed - set(turns)),
+        "foreign": any(label not in expected and label.partition("/")[0] not in expected for label in turns),
+    }
+    kinds = tuple(kind for kind, holds in found.items() if holds)
+    return kinds or (("partial",) if len(whole) < len(seen) else ("reordered",))
+
+
+def is_partial(label: str) -> bool:
+    """Whether the model saw only a part of this turn: a question without its answer, or the reverse."""
+    return " (" in label
 
 
 async def recalls(record: Record, exchange: Exchange, wanted: Any) -> None:
@@ -36,7 +65,9 @@ async def recalls(record: Record, exchange: Exchange, wanted: Any) -> None:
     in_order = not exact or [label for label in seen if label in verbatim] == verbatim
     if twice or lost or not in_order:
         summarised = [record.wording.label(mark) for mark in view.summarised]
-        raise Unmet(listed(wanted), f"{listed(seen)} and in a summary {listed(sorted(summarised))}")
+        kinds = (*(["doubled"] if twice else []), *(["missing"] if lost else [])) or ("reordered",)
+        actual = f"{listed(seen)} and in a summary {listed(sorted(summarised))}"
+        raise Unmet(listed(wanted), actual, kinds=kinds)
 
 
 def _with(modifier: str, wanted: Sequence[str]) -> list[str]:
@@ -76,7 +107,9 @@ async def tools(record: Record, exchange: Exchange, _: Any) -> None:
         raise Untested("tool calls in what the model saw cannot be observed without the probe model")
     problems = unpaired(messages)
     if problems:
-        raise Unmet("every tool call with its result right after it, and the reverse", "; ".join(problems))
+        kinds = ("doubled",) if any(problem.endswith(" twice") for problem in problems) else ()
+        expected = "every tool call with its result right after it, and the reverse"
+        raise Unmet(expected, "; ".join(problems), kinds=kinds)
 
 
 async def reads(record: Record, exchange: Exchange, wanted: Any) -> None:
@@ -84,7 +117,19 @@ async def reads(record: Record, exchange: Exchange, wanted: Any) -> None:
     note = "" if wanted == "nothing" else record.variables.text(wanted)
     actual = results[-1] if results else "no result of a tool"
     if (note and note not in actual) or (not note and "continuity-" in actual):
+        await _require_working_tools(record, exchange)
         raise Unmet(note or "nothing", actual[:200])
+
+
+async def _require_working_tools(record: Record, exchange: Exchange) -> None:
+    """Raise Untested if the target did not understand a call of its own tools: then the profile describes them wrongly."""
+    turns = [each for each in record.exchanges if isinstance(each.step.params.get("model"), Mapping)]
+    for turn in (*turns, exchange):
+        results = (await record.view(turn)).results() if turn.answer.accepted else []
+        if results and _MISUNDERSTOOD.search(results[-1]):
+            raise Untested(
+                f"the target did not understand the call of its tool (`tools` of the profile): {results[-1][:200]}"
+            )
 
 
 async def ran(record: Record, _: Exchange, wanted: Any) -> None:

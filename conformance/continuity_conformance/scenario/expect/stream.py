@@ -10,6 +10,7 @@ from continuity_conformance.scenario.record import Record
 
 _DONE: Final = "[DONE]"
 _LAST: Final = frozenset({"response.completed", "response.failed", "response.incomplete"})
+_ERROR: Final = "error"
 _CHUNK: Final = "chat.completion.chunk"
 _SHOWN: Final = 4
 
@@ -18,6 +19,8 @@ async def one_id(_: Record, exchange: Exchange, __: Any) -> None:
     """All chunks of a chat completion, and all response objects in the events of a response, have one id."""
     place = ("id",) if exchange.verb == "chat" else ("response", "id")
     values = [dig(event, *place) for event in _events(exchange) if _names_the_answer(exchange.verb, event)]
+    if not values and exchange.answer.failed_in_stream:
+        raise Untested("the stream failed before it named the answer")
     ids = list(dict.fromkeys(values))
     if len(ids) != 1 or not ids[0]:
         shown = ", ".join(str(each) for each in ids[:_SHOWN])
@@ -32,8 +35,10 @@ def _names_the_answer(verb: str, event: object) -> bool:
 
 
 async def ended(_: Record, exchange: Exchange, __: Any) -> None:
-    """A chat stream ends with one [DONE], after a finish_reason or an error; a response's with response.completed or response.failed."""
+    """A chat stream ends with one [DONE], after a finish_reason or an error; a response's with response.completed, response.failed or an error event."""
     events = _events(exchange)
+    if exchange.verb == "respond" and dig(events[-1] if events else None, "type") == _ERROR:
+        events = [*events[:-1], {"type": "response.failed"}]
     kinds = [_kind(exchange.verb, event) for event in events]
     expected = ["finish", "end"] if exchange.verb == "chat" else ["end"]
     if [kind for kind in kinds if kind] != expected or "end" not in kinds[-1:]:

@@ -1,0 +1,117 @@
+"""Checks of HISTORY: the open files of the target, and the list of its sessions."""
+
+import itertools
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from continuity_conformance.checks.registry import check, disturbing
+from continuity_conformance.core.failure import Unmet, Untested
+from continuity_conformance.http.messages import dig
+from continuity_conformance.scenario.dialogue import Dialogue
+from continuity_conformance.scenario.exchange import Exchange
+from continuity_conformance.target.open_files import open_files
+from continuity_conformance.target.process import StartedProcess
+
+_SESSIONS: Final = 4
+_ROUNDS: Final = 12
+_TOLERANCE: Final = _SESSIONS * _ROUNDS // 2
+"""How many more files may be open after all rounds. A pool may still fill; one file for each turn is twice as many."""
+_PAGE: Final = "/v1/sessions?limit=100"
+_TURNS: Final = 3
+
+
+@disturbing()
+@check
+async def open_files_do_not_grow(dialogue: Dialogue) -> None:
+    """HISTORY-12: after many turns in the same sessions, the target has no more files and connections open than before."""
+    process = _process(dialogue)
+    await _round(dialogue, 0)
+    await _round(dialogue, 1)
+    before = open_files(process.pid)
+    for number in range(2, 2 + _ROUNDS):
+        await _round(dialogue, number)
+    _must_not_grow(before, open_files(process.pid))
+
+
+def _process(dialogue: Dialogue) -> StartedProcess:
+    started = dialogue.context.server.started
+    if started is None:
+        raise Untested("the kit did not start the target, so it cannot see its open files")
+    return started
+
+
+def _must_not_grow(before: int, after: int) -> None:
+    if after - before > _TOLERANCE:
+        raise Unmet(
+            f"about {before} open files and connections, as before",
+            f"{after} after {_SESSIONS * _ROUNDS} more turns",
+            expectation="open files",
+        )
+
+
+async def _round(dialogue: Dialogue, number: int) -> None:
+    """One turn in each session."""
+    verb, names = _sessions(dialogue)
+    for name in names:
+        key = name.removeprefix("$")
+        said = [f"{key} turn {turn}" for turn in range(number + 1)]
+        selector: dict[str, object] = {"session" if verb == "chat" else "conversation": name}
+        exchange = await dialogue.do(verb, None, say=said[-1], **selector)
+        dialogue.untested.extend(await _forgotten(dialogue, exchange, said[0]))
+
+
+async def _forgotten(dialogue: Dialogue, exchange: Exchange, first: str) -> list[str]:
+    """Return a note if the first turn of the session is not seen any more: a target without a store has no connections to it."""
+    await dialogue.record.view(exchange)
+    return [] if first in (exchange.seen or ()) else ["the target keeps no history, so it has no store to be watched"]
+
+
+def _sessions(dialogue: Dialogue) -> tuple[str, list[str]]:
+    target = dialogue.context.target
+    if "chat" not in target.offers and not target.takes_slugs:
+        raise Untested("the target has neither chat sessions nor slugs, so no session can be named")
+    kind = ("chat", "id") if "chat" in target.offers else ("respond", "slug")
+    return kind[0], [f"${kind[1]}-{number}" for number in range(_SESSIONS)]
+
+
+@disturbing()
+@check
+async def one_entry_per_session(dialogue: Dialogue) -> None:
+    """HISTORY-17: several turns in two named sessions, and in one under a derived id, add one entry for each to the list of sessions."""
+    before = await _listed(dialogue)
+    names = ("$one", "$other")
+    for turn, name in itertools.product(range(_TURNS), names):
+        await dialogue.do("chat", session=name, say=f"{name[1:]} turn {turn}")
+    derived = await _derived(dialogue)
+    ours = sorted(dialogue.variables.text(name, "session") for name in names)
+    _must_equal(ours, derived, sorted(session for session in await _listed(dialogue) if session not in before))
+
+
+async def _derived(dialogue: Dialogue) -> int:
+    """Play a conversation that names no session and is sent whole in each turn, where ids are derived. Return how many there were."""
+    conversations = int(dialogue.context.target.options["derivation"] != "none")
+    said = [f"unnamed turn {turn}" for turn in range(_TURNS * conversations)]
+    for turn, say in enumerate(said):
+        await dialogue.do("chat", history=said[:turn], say=say)
+    return conversations
+
+
+def _must_equal(ours: list[str], derived: int, new: list[str]) -> None:
+    others = [session for session in new if session not in ours]
+    if len(new) != len(ours) + len(others) or len(others) > derived:
+        expected = f"one new entry for each session: {', '.join(ours)}{', and one under a derived id' * derived}"
+        raise Unmet(expected, ", ".join(new) or "none", expectation="list")
+
+
+async def _listed(dialogue: Dialogue) -> list[str]:
+    """The sessions on the first page of the list, which has the newest."""
+    answer = (await dialogue.do("get", path=_PAGE)).answer
+    data = dig(answer.body, "data")
+    if not isinstance(data, list):
+        raise Untested("the list of sessions has another form than that of the contract")
+    return list(_ids(dialogue, data))
+
+
+def _ids(dialogue: Dialogue, data: list[object]) -> Iterator[str]:
+    name = dialogue.context.target.profile.session_fields.get("id", "id")
+    yield from (str(session.get(name)) for session in data if isinstance(session, Mapping))
