@@ -59,7 +59,7 @@ async def house_models(dialogue: Dialogue) -> None:
 RULES = """\
 - id: HOUSE-01
   level: MUST
-  text: Every turn is answered with the version of the house.
+  text: Every answer MUST carry the version of the house.
   why: Support cannot tell which gateway answered, and asks the customer.
   steps:
     - chat: {session: $id, say: red}
@@ -68,14 +68,14 @@ RULES = """\
 
 - id: HOUSE-02
   level: SHOULD
-  text: The list of models is not empty, and each of them has a name.
+  text: The list of models SHOULD have at least one model, and each of them SHOULD have a name.
   why: Clients show an empty menu, and people think that the gateway is down.
   check: house_models
   refuted_by: [house-without-models]
 
 - id: HOUSE-03
   level: MUST
-  text: A session that was cleared out begins anew under its id.
+  text: A session that was cleared out MUST begin anew under its id.
   why: People ask for a clean desk, and find the papers of yesterday on it.
   needs: [sessions]
   steps:

@@ -39,7 +39,7 @@ def test_a_class_name_stands_for_one_thing():
 
 def test_an_area_has_rules_and_defects_of_its_name():
     assert modules(SERVER / "rules") - {"messages"} == AREAS
-    assert modules(SERVER / "defects") - {"leaving", "owners", "registry"} == AREAS
+    assert modules(SERVER / "defects") - {"leaving", "owners", "registry", "responses"} == AREAS
 
 
 def test_a_module_of_checks_is_an_area_or_says_what_it_serves():

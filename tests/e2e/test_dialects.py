@@ -40,7 +40,7 @@ def test_a_session_that_is_not_told_is_shown_by_what_the_model_saw(untold: Mappi
 
 
 def test_what_is_about_the_told_id_is_not_shown_by_it(untold: Mapping[str, Result]):
-    assert untold["ECHO-01"].verdict is Verdict.FAIL
+    assert untold["ECHO-01"].verdict is Verdict.NOT_APPLICABLE
     assert untold["ECHO-02"].verdict is Verdict.NOT_APPLICABLE
 
 
@@ -84,19 +84,16 @@ def test_what_goes_on_in_a_told_session_is_known_by_its_names():
     assert not scenario("DURABLE-01", "a chain of responses").needs_a_session_id_of_the_target
 
 
-def test_slugs_that_a_target_does_not_take_do_not_apply_and_the_claim_is_tried():
-    results = play(replace(reference_profile(), slugs="none"), "SLUG-02", "DISCOVER-02")
+def test_slugs_that_a_target_does_not_take_do_not_apply():
+    results = play(replace(reference_profile(), slugs="none"), "SLUG-02")
 
     assert results["SLUG-02"].verdict is Verdict.NOT_APPLICABLE
-    assert results["DISCOVER-02"].verdict is Verdict.FAIL
-    assert "slugs: none" in results["DISCOVER-02"].reason
 
 
-def test_a_slug_that_cannot_be_made_tests_nothing():
+def test_a_slug_is_created_where_the_target_takes_no_others():
     results = play(replace(reference_profile(), slugs="made"), "SLUG-02")
 
-    assert results["SLUG-02"].verdict is Verdict.NOT_TESTED
-    assert "no slug could be made" in results["SLUG-02"].reason
+    assert results["SLUG-02"].verdict is Verdict.PASS
 
 
 @pytest.mark.parametrize(

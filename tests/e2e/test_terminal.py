@@ -108,7 +108,7 @@ def test_without_a_terminal_progress_is_plain_lines(continuity, url):
 
     assert "\r" not in done.stdout
     assert {line.split()[0] for line in before if not line[0].isdigit()} == {"DERIVE", "ENV"}
-    assert any(re.fullmatch(r"DERIVE +15 +\d+ passed, .*", line) for line in before)
+    assert any(re.fullmatch(r"DERIVE +16 +\d+ passed, .*", line) for line in before)
 
 
 @pytest.mark.parametrize("height", [24, 30, 40, 60])

@@ -127,7 +127,7 @@ def test_a_strangers_target_is_checked_by_a_strangers_pack(with_house, tmp_path)
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.search(r"\nHOUSE +3 +0 +0 +0\n", done.stdout)
-    assert "pack house conformant" in " ".join(done.stdout.split())
+    assert "pack house: conformant" in " ".join(done.stdout.split())
 
 
 def test_one_requirement_of_a_strangers_pack_is_run(with_house, tmp_path):

@@ -45,7 +45,7 @@ def scripted(_scripted, model):  # noqa: ARG001 - with a fresh script
 @pytest.fixture
 def session():
     """An id that no other test uses."""
-    return f"session {next(_numbers)}"
+    return f"session-{next(_numbers)}"
 
 
 @pytest.fixture

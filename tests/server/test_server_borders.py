@@ -13,7 +13,7 @@ ORIGIN = {"Origin": "https://app.example"}
 def raw(server, value):
     """The status of a chat with exactly these bytes as its continuity header."""
     parts = urlsplit(server.url)
-    body = b'{"messages":[{"role":"user","content":"a"}]}'
+    body = b'{"model":"m","messages":[{"role":"user","content":"a"}]}'
     head = (
         b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer key-of-alice\r\n"
         b"Content-Length: " + str(len(body)).encode() + b"\r\n" + HEADER.encode() + b":" + value + b"\r\n\r\n"
@@ -25,17 +25,18 @@ def raw(server, value):
 
 
 @pytest.mark.parametrize(
-    "value", [b"a\tb", b"a\x00b", b"a\rb", b"a\x1bb", b"a\x7fb", b"a\xffb", b"x" * 257, b"a\xc2\x85b"]
+    "value",
+    [b"a\tb", b"a\x00b", b"a\rb", b"a\x1bb", b"a\x7fb", b"a\xffb", b"x" * 257, b"a\xc2\x85b", b"a b", "é".encode()],
 )
 def test_a_bad_id_is_refused(server, value):
     assert raw(server, value)[0] == 400
 
 
-def test_an_id_in_utf_8_comes_back_byte_for_byte(server):
-    status, rest = raw(server, "  Zürich \N{SNOWMAN}  ".encode())
+def test_an_id_of_visible_ascii_comes_back_byte_for_byte(server):
+    status, rest = raw(server, b"  !#$%&/()=?,;~  ")
 
     assert status == 200
-    assert f"{HEADER}: Zürich \N{SNOWMAN}\r\n".encode() in rest
+    assert f"{HEADER}: !#$%&/()=?,;~\r\n".encode() in rest
 
 
 def test_ids_with_path_characters_are_opaque(server):
@@ -73,17 +74,30 @@ def test_health_needs_no_key(server):
         (("POST", "/v1/chat/completions", b" " * (16 * 2**20 + 1)), 413, "request_too_large"),
         (("POST", "/v1/chat/completions", b"[]"), 400, "invalid_request"),
         (("POST", "/v1/chat/completions", {}), 400, "invalid_request"),
-        (("POST", "/v1/chat/completions", {"messages": "a"}), 400, "invalid_request"),
-        (("POST", "/v1/chat/completions", {"messages": [{"role": "user"}]}), 400, "invalid_request"),
-        (("POST", "/v1/chat/completions", {"messages": [{"role": "system", "content": "a"}]}), 400, "invalid_request"),
-        (("POST", "/v1/chat/completions", {"messages": [{"role": "user", "content": [5]}]}), 400, "invalid_request"),
+        (("POST", "/v1/chat/completions", {"model": "m", "messages": "a"}), 400, "invalid_request"),
+        (("POST", "/v1/chat/completions", {"model": "m", "messages": [{"role": "user"}]}), 400, "invalid_request"),
         (
-            ("POST", "/v1/chat/completions", {"messages": [{"role": "user", "content": "a"}], "stream": 1}),
+            ("POST", "/v1/chat/completions", {"model": "m", "messages": [{"role": "system", "content": "a"}]}),
             400,
             "invalid_request",
         ),
-        (("POST", "/v1/responses", {"input": []}), 400, "invalid_request"),
-        (("POST", "/v1/responses", {"input": [{"type": "nothing"}]}), 400, "invalid_request"),
+        (
+            ("POST", "/v1/chat/completions", {"model": "m", "messages": [{"role": "user", "content": [5]}]}),
+            400,
+            "invalid_request",
+        ),
+        (
+            (
+                "POST",
+                "/v1/chat/completions",
+                {"model": "m", "messages": [{"role": "user", "content": "a"}], "stream": 1},
+            ),
+            400,
+            "invalid_request",
+        ),
+        (("POST", "/v1/responses", {"input": "a"}), 400, "invalid_request"),
+        (("POST", "/v1/responses", {"model": "m", "input": []}), 400, "invalid_request"),
+        (("POST", "/v1/responses", {"model": "m", "input": [{"type": "nothing"}]}), 400, "invalid_request"),
         (("GET", "/v1/responses/resp_x", None), 404, "response_not_found"),
         (("GET", "/v1/sessions/x", None), 404, "session_not_found"),
         (("POST", "/conformance/v1/evict", {"response_id": "x"}), 404, "not_found"),
@@ -113,13 +127,13 @@ def test_the_same_idempotency_key_gives_the_same_answer_and_one_turn(server, ses
     key = {"Idempotency-Key": "k"}
     _, _, first = server.chat("a", session, headers=key)
     _, _, second = server.chat("a", session, headers=key)
-    _, _, elsewhere = server.chat("a", f"{session} b", headers=key)
+    _, _, elsewhere = server.chat("a", f"{session}-b", headers=key)
     _, _, his = server.chat("a", session, headers=key, key="key-of-bob")
     status, _, _ = server.chat("b", session, headers=key)
 
     assert first == second
     assert len({body["id"] for body in (first, elsewhere, his)}) == 3
-    assert status == 422
+    assert status == 409
     assert [("user", "a"), ("assistant", said(first))] == server.stored(session)
 
 
@@ -162,7 +176,7 @@ def post(server, body, **headers):
 
 @pytest.mark.parametrize("role", [{}, [], None, 7, "pirate"])
 def test_a_role_of_any_type_is_refused(server, role):
-    assert post(server, {"messages": [{"role": role, "content": "a"}]}) == (400, "invalid_request")
+    assert post(server, {"model": "m", "messages": [{"role": role, "content": "a"}]}) == (400, "invalid_request")
     assert server.respond([{"role": role, "content": "a"}])[0] == 400
 
 
@@ -232,9 +246,9 @@ def test_a_method_that_a_path_does_not_take_is_told_those_that_it_takes(server):
     assert {"GET", "DELETE"} <= set(headers["Allow"].split(", "))
 
 
-@pytest.mark.parametrize("name", ["${x}", "{}", "a,b", "a%b", "ä ö"])
+@pytest.mark.parametrize("name", ["${x}", "{}", "a,b", "a%b", "a;b"])
 def test_a_session_of_any_name_can_be_read(server, session, name):
-    ident = f"{session} {name}"
+    ident = f"{session}-{name}"
     server.chat("a", ident.encode().decode("latin-1"))
     status, _, body = server.request("GET", f"/v1/sessions/{quote(ident, safe='')}")
 

@@ -52,7 +52,7 @@ def test_a_slug_and_a_header_of_one_session_share_it(started, model, session):
 def test_another_conversation_finds_it_only_where_it_is_shared(started, model, session, environment):
     write(model, started.chat, session)
     found = [
-        read(model, started.chat, f"{session} other"),
+        read(model, started.chat, f"{session}-other"),
         read(model, started.chat, session, key="key-of-bob"),
         read(model, started.respond, conversation=session),
     ]

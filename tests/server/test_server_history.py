@@ -105,7 +105,7 @@ def test_an_abandoned_client_tool_gets_a_placeholder_result(scripted, model, ses
 def test_a_tool_result_that_answers_no_call_is_refused(scripted, model, session):
     status, _, _ = scripted.chat("", session, messages=[{"role": "tool", "tool_call_id": "x", "content": "y"}])
 
-    assert status == 400
+    assert status == 404
     assert model.calls == []
 
 

@@ -324,3 +324,14 @@ def test_an_answer_to_an_old_slug_is_a_plain_one(path):
     old_database.make(path, {"resp_1": data("s1", "a")}, {"work": "resp_1"})
     with started(path) as server:
         assert said(server.respond("b", conversation="work")[2]).startswith("Noted.")
+
+
+def test_an_old_session_that_is_deleted_before_its_first_turn_takes_its_slug_and_response_along(path):
+    responses = {"resp_1": data("s1", f"[u:{RED}]"), "resp_2": data("s2", f"[u:{BLUE}]")}
+    old_database.make(path, responses, {"lost": "resp_0", "work": "resp_1", "kept": "resp_2"})
+    with started(path) as server:
+        assert server.request("DELETE", "/v1/sessions/s1")[0] == 200
+        assert server.respond("a", conversation="lost")[0] == 404
+        assert server.respond("a", previous_response_id="resp_1")[0] == 404
+        assert seen(server.respond(mark(1), conversation="work")[2]) == ["00000001"]
+        assert seen(server.respond(mark(2), previous_response_id="resp_2")[2]) == [BLUE, "00000002"]

@@ -80,7 +80,7 @@ def test_a_slow_session_holds_up_no_other(scripted, model, session):
     slow.start()
     assert held.asked.wait(5)
 
-    assert scripted.chat("b", f"{session} quick")[0] == 200
+    assert scripted.chat("b", f"{session}-quick")[0] == 200
 
     held.released.set()
     slow.join()
@@ -179,11 +179,11 @@ def test_the_defects_are_listed_as_json():
 
 async def _turns(parts):
     """A server with these parts answers a few turns of every kind; the statuses."""
-    messages = {"messages": [{"role": "system", "content": "s"}, {"role": "user", "content": "a"}]}
+    messages = {"model": "m", "messages": [{"role": "system", "content": "s"}, {"role": "user", "content": "a"}]}
     turns = [
         ("chat/completions", messages),
         ("chat/completions", {**messages, "stream": True}),
-        ("responses", {"input": "a"}),
+        ("responses", {"model": "m", "input": "a"}),
     ]
     async with serving(Settings(db=":memory:", controls="t"), parts) as url, aiohttp.ClientSession() as client:
         statuses = []
@@ -198,7 +198,7 @@ async def _turns(parts):
 def test_a_server_with_a_defect_starts_and_answers(defect, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # some leave files where they are started
 
-    answered = asyncio.run(_turns(parts_with(defect)))
+    answered = asyncio.run(_turns(parts_with([defect] if defect else [])))
 
     # One defect is that what is claimed is not there.
     assert answered == [200, 200, 404 if defect == "claims-responses" else 200]

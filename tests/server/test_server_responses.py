@@ -124,7 +124,7 @@ def test_a_header_that_contradicts_the_slug_is_refused(server, session):
     server.respond("a", conversation=session)
     status, _, body = server.respond("b", conversation=session, headers={HEADER: "another"})
 
-    assert (status, body["error"]["code"]) == (400, "session_conflict")
+    assert (status, body["error"]["code"]) == (409, "session_conflict")
 
 
 def test_a_new_slug_binds_to_the_headers_session_once(server, session):
@@ -134,7 +134,7 @@ def test_a_new_slug_binds_to_the_headers_session_once(server, session):
 
     assert session == headers[HEADER]
     assert seen(body) == ["00000001", "00000002"]
-    assert status == 400
+    assert status == 409
 
 
 @pytest.mark.parametrize("slug", ["", "x" * 257, " " * 257, 5, [], {"id": 5}, {"id": ""}, {}])
@@ -170,12 +170,12 @@ def test_deleting_a_session_makes_everything_of_it_unknown(server, session):
 
 def test_a_principals_sessions_are_listed_newest_first_page_by_page(server, session):
     for name in ("x", "y", "z"):
-        server.chat("a", f"{session} {name}")
+        server.chat("a", f"{session}-{name}")
     _, _, page = server.request("GET", "/v1/sessions?limit=2")
     _, _, rest = server.request("GET", f"/v1/sessions?limit=1&after={quote(page['data'][-1]['id'])}")
     _, _, his = server.request("GET", "/v1/sessions?limit=100", key="key-of-bob")
 
-    assert [found["id"] for found in page["data"] + rest["data"]] == [f"{session} {name}" for name in "zyx"]
+    assert [found["id"] for found in page["data"] + rest["data"]] == [f"{session}-{name}" for name in "zyx"]
     assert page["has_more"] is True
     assert not [found for found in his["data"] if session in found["id"]]
 
@@ -212,3 +212,52 @@ def test_a_client_that_hangs_up_leaves_a_whole_turn(scripted, model, session):
     scripted.chat("b", session)
 
     assert model.seen() == [("user", "a"), ("assistant", "Fine."), ("user", "b")]
+
+
+def test_a_created_conversation_is_used_read_and_deleted(server):
+    _, _, made = server.request("POST", "/v1/conversations", {"metadata": {"ticket": "17"}})
+    server.respond(mark(1), conversation=made["id"])
+    _, _, second = server.respond(mark(2), conversation={"id": made["id"]})
+
+    assert seen(second) == ["00000001", "00000002"]
+    assert server.request("GET", f"/v1/conversations/{made['id']}")[2] == made
+    assert server.request("DELETE", f"/v1/conversations/{made['id']}")[2]["deleted"] is True
+    assert server.request("GET", f"/v1/conversations/{made['id']}")[0] == 404
+    assert seen(server.respond(mark(3), conversation=made["id"])[2]) == ["00000003"]
+
+
+def test_a_created_conversation_goes_with_its_session(server):
+    _, _, made = server.request("POST", "/v1/conversations", {})
+    _, headers, _ = server.respond(mark(1), conversation=made["id"])
+    server.request("DELETE", f"/v1/sessions/{headers[HEADER]}")
+
+    assert server.request("GET", f"/v1/conversations/{made['id']}")[0] == 404
+
+
+def test_a_created_conversation_without_a_turn_can_be_deleted(server):
+    _, _, made = server.request("POST", "/v1/conversations", {})
+
+    assert server.request("DELETE", f"/v1/conversations/{made['id']}")[0] == 200
+    assert server.request("DELETE", f"/v1/conversations/{made['id']}")[0] == 404
+
+
+def test_a_created_conversation_takes_the_session_of_the_header(server, session):
+    server.chat(mark(1), session=session)
+    _, _, made = server.request("POST", "/v1/conversations", {})
+    _, headers, body = server.respond(mark(2), headers={HEADER: session}, conversation=made["id"])
+
+    assert headers[HEADER] == session
+    assert seen(body) == ["00000001", "00000002"]
+
+
+def test_items_of_a_new_conversation_are_refused(server):
+    status, _, body = server.request("POST", "/v1/conversations", {"items": [{"role": "user", "content": "x"}]})
+
+    assert (status, body["error"]["param"]) == (400, "items")
+
+
+def test_another_principals_conversation_is_unknown(server):
+    _, _, made = server.request("POST", "/v1/conversations", {})
+
+    assert server.request("GET", f"/v1/conversations/{made['id']}", key="key-of-bob")[0] == 404
+    assert server.request("DELETE", f"/v1/conversations/{made['id']}", key="key-of-bob")[0] == 404

@@ -74,12 +74,22 @@ def test_text_parts_are_joined_by_a_line_feed_and_other_parts_do_not_count():
     assert derived(user("a\nb")) == derived(user(parts))
 
 
-def test_system_and_developer_messages_are_joined_in_order():
-    assert derived(system("a\nb"), user("c")) == derived(system("a"), system("b", "developer"), user("c"))
+def derived_v2(*messages):
+    return Rules(Options(derivation="content-v2")).derived_id({"messages": list(messages)})
 
 
-def test_a_later_system_message_does_not_change_the_id():
-    assert derived(user("a")) == derived(user("a"), system("b"), user("c"))
+def test_content_v1_takes_every_system_message_and_no_developer_message():
+    messages = [system("a"), system("x", "developer"), user("c"), system("b"), user("d")]
+
+    assert derived(system("a\nb"), user("c")) == derived(*messages)
+
+
+def test_content_v2_joins_system_and_developer_messages_in_order():
+    assert derived_v2(system("a\nb"), user("c")) == derived_v2(system("a"), system("b", "developer"), user("c"))
+
+
+def test_in_content_v2_a_later_system_message_does_not_change_the_id():
+    assert derived_v2(user("a")) == derived_v2(user("a"), system("b"), user("c"))
 
 
 def test_content_v1_cannot_tell_where_the_border_was_and_content_v2_can():
@@ -107,7 +117,7 @@ def test_an_id_with_control_characters_or_too_long_is_refused(value):
         ([], None),
         ([(HEADER, "")], None),
         ([(HEADER, "  ")], None),
-        ([(HEADER.lower(), " a b ")], "a b"),
+        ([(HEADER.lower(), " a,b ")], "a,b"),
         ([(HEADER.upper(), "x" * 256)], "x" * 256),
     ],
 )
@@ -118,6 +128,26 @@ def test_the_header_is_read_in_any_case_and_without_its_blanks(fields, expected)
 def test_two_continuity_headers_are_refused():
     with pytest.raises(Refusal):
         RULES.sent_id([(HEADER, "a"), (HEADER.lower(), "a")])
+
+
+HEADERS = (HEADER, "X-Session-Id")
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ([("x-session-id", "b")], "b"),
+        ([("X-Session-Id", "b"), (HEADER, "a")], "a"),
+        ([(HEADER, " "), ("X-Session-Id", "b")], "b"),
+        ([("X-Other", "c")], None),
+    ],
+)
+def test_the_first_declared_header_that_has_a_value_names_the_session(fields, expected):
+    assert expected == RULES.sent_id(fields, HEADERS)
+
+
+def test_a_header_that_is_not_declared_names_no_session():
+    assert RULES.sent_id([("X-Session-Id", "b")]) is None
 
 
 def test_the_new_input_is_the_last_user_message():
@@ -194,10 +224,10 @@ def test_derived_ids_are_those_of_the_vectors(version):
     assert [vector["id"] for vector in found] == [rules.derived_id(vector) for vector in found]
 
 
-def test_what_a_model_said_is_no_part_of_an_opening():
-    parts = [{"type": "input_text", "text": "a"}, {"type": "output_text", "text": "b"}]
+def test_every_text_part_counts_unless_it_is_empty():
+    parts = [{"type": "input_text", "text": "a"}, {"type": "text", "text": ""}, {"type": "output_text", "text": "b"}]
 
-    assert derived(user("a")) == derived(user(parts))
+    assert derived(user("a\nb")) == derived(user(parts))
 
 
 @pytest.mark.parametrize(("kind", "follows"), [("compression", True), ("fork", False), ("branch", False)])

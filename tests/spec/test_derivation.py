@@ -7,7 +7,7 @@ import sys
 import pytest
 import rfc8785
 
-from continuity_spec.derivation import NoUserMessageError, UnknownDerivationError, derive, opening, salted
+from continuity_spec.derivation import NoUserMessageError, UnknownDerivationError, defines, derive, opening, salted
 
 VERSIONS = ["content-v1", "content-v2"]
 HELLO = {"role": "user", "content": "Hello"}
@@ -26,25 +26,18 @@ def system(content):
     return {"role": "system", "content": content}
 
 
+@pytest.mark.parametrize("version", VERSIONS)
 class TestOpening:
-    def test_without_a_system_message_the_system_prompt_is_empty(self):
-        assert opening([HELLO]) == ("", "Hello")
+    def test_without_a_system_message_the_system_prompt_is_empty(self, version):
+        assert opening(version, [HELLO]) == ("", "Hello")
 
-    def test_without_a_user_message_the_first_user_message_is_empty_and_every_system_message_counts(self):
+    def test_without_a_user_message_the_first_user_message_is_empty_and_every_system_message_counts(self, version):
         messages = [system("a"), {"role": "assistant", "content": "Ahoy"}, system("b")]
 
-        assert opening(messages) == ("a\nb", "")
+        assert opening(version, messages) == ("a\nb", "")
 
-    def test_no_messages_are_an_empty_opening(self):
-        assert opening([]) == ("", "")
-
-    def test_developer_counts_as_system_message_in_its_place(self):
-        messages = [system("a"), {"role": "developer", "content": "b"}, system("c"), HELLO]
-
-        assert opening(messages) == ("a\nb\nc", "Hello")
-
-    def test_system_messages_after_the_first_user_message_do_not_count(self):
-        assert opening([system("a"), HELLO, system("b")]) == ("a", "Hello")
+    def test_no_messages_are_an_empty_opening(self, version):
+        assert opening(version, []) == ("", "")
 
     @pytest.mark.parametrize(
         ("content", "expected"),
@@ -52,17 +45,41 @@ class TestOpening:
             ("plain", "plain"),
             ([text("one")], "one"),
             ([{"type": "input_text", "text": "one"}], "one"),
+            ([{"type": "output_text", "text": "one"}], "one"),
             ([text("one"), text("two")], "one\ntwo"),
             ([text("one"), IMAGE, text("two")], "one\ntwo"),
-            ([text(""), text("two")], "\ntwo"),
+            ([text(""), text("two"), text("")], "two"),
             ([IMAGE], ""),
             ([], ""),
             (None, ""),
             ([{"type": "text"}, {"type": "text", "text": None}, "bare"], ""),
         ],
     )
-    def test_only_text_counts(self, content, expected):
-        assert opening([user(content)]) == ("", expected)
+    def test_only_text_counts(self, version, content, expected):
+        assert opening(version, [user(content)]) == ("", expected)
+
+
+class TestSystemPrompt:
+    MESSAGES = (system("a"), {"role": "developer", "content": "b"}, system("c"), HELLO, system("d"))
+
+    def test_content_v1_takes_every_system_message_and_no_developer_message(self):
+        assert opening("content-v1", self.MESSAGES) == ("a\nc\nd", "Hello")
+
+    def test_content_v2_takes_what_comes_before_the_first_user_message(self):
+        assert opening("content-v2", self.MESSAGES) == ("a\nb\nc", "Hello")
+
+
+@pytest.mark.parametrize(
+    ("version", "content", "defined"),
+    [
+        ("content-v1", "plain", True),
+        ("content-v1", [text("one")], True),
+        ("content-v1", [text("one"), IMAGE], False),
+        ("content-v2", [text("one"), IMAGE], True),
+    ],
+)
+def test_content_v1_defines_no_id_for_an_image(version, content, defined):
+    assert defines(version, [system([IMAGE]), user(content)]) is defined
 
 
 class TestDerive:

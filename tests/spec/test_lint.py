@@ -66,9 +66,7 @@ BROKEN = {
 def found(tmp_path):
     """Gives the codes of the problems that lint finds in an entry."""
 
-    def found(
-        steps="  steps:\n" + CLEAN, text="What is said here is true of a server.", more="", refuted_by="some-defect"
-    ):
+    def found(steps="  steps:\n" + CLEAN, text="What is said here MUST be true.", more="", refuted_by="some-defect"):
         entry = f"- id: AREA-01\n  level: MUST\n  text: {text}\n  why: Somebody is hurt where it is not.\n{more}"
         path = tmp_path / "area.yaml"
         path.write_text(f"{entry}{steps}  refuted_by: [{refuted_by}]\n", encoding="utf-8")
@@ -105,10 +103,21 @@ def test_right_uses_are_left_alone(found, steps):
 
 
 @pytest.mark.parametrize(
-    "text", ["A server should answer.......", "Test that a server answers.", "This tests that it answers."]
+    "text", ["A server should and MUST answer.", "Test that a server MUST answer.", "This tests that it MUST answer."]
 )
 def test_a_text_states_a_fact(found, text):
     assert found(text=text) == ["discouraged-words"]
+
+
+@pytest.mark.parametrize(
+    "text", ["A server must answer at once.", "A server SHOULD answer at once.", "A server MUSTY answers."]
+)
+def test_a_text_says_the_keyword_of_its_level(found, text):
+    assert found(text=text) == ["missing-keyword"]
+
+
+def test_a_must_may_be_said_as_must_not(found):
+    assert found(text="A server MUST NOT hang up.") == []
 
 
 def test_scenario_names_tell_scenarios_apart(found):
@@ -131,7 +140,7 @@ def test_a_defect_is_named_by_what_is_broken(found):
 
 def test_two_entries_have_two_texts(tmp_path):
     entry = (
-        "- id: AREA-0{number}\n  level: MUST\n  text: What is said here is true of a server.\n"
+        "- id: AREA-0{number}\n  level: MUST\n  text: What is said here MUST be true.\n"
         "  why: Somebody is hurt where it is not.\n  check: some_check\n  refuted_by: [some-defect]\n"
     )
     path = tmp_path / "area.yaml"
@@ -142,7 +151,7 @@ def test_two_entries_have_two_texts(tmp_path):
 
 
 def test_every_rule_is_shown_firing():
-    elsewhere = {"needless-need", "discouraged-words", "repeated-scenario-name", "short-defect-name"}
+    elsewhere = {"needless-need", "discouraged-words", "missing-keyword", "repeated-scenario-name", "short-defect-name"}
 
     assert set(RULES) == set(BROKEN) | elsewhere
 
@@ -150,7 +159,7 @@ def test_every_rule_is_shown_firing():
 def test_a_problem_says_where_what_and_what_to_do(tmp_path):
     path = tmp_path / "area.yaml"
     path.write_text(
-        "- id: AREA-01\n  level: MUST\n  text: What is said here is true of a server.\n"
+        "- id: AREA-01\n  level: MUST\n  text: What is said here MUST be true.\n"
         "  why: Somebody is hurt where it is not.\n  steps:\n    - chat: {say: red}\n      expect: {sees: [rad, red]}\n"
         "  refuted_by: [some-defect]\n"
     )
@@ -164,7 +173,7 @@ def test_a_broken_file_does_not_hide_the_problems_of_another(tmp_path):
     broken, nothing = tmp_path / "broken.yaml", tmp_path / "nothing.yaml"
     broken.write_text("- id: [\n")
     nothing.write_text(
-        "- id: AREA-01\n  level: MUST\n  text: What is said here is true of a server.\n"
+        "- id: AREA-01\n  level: MUST\n  text: What is said here MUST be true.\n"
         "  why: Somebody is hurt where it is not.\n  steps:\n    - chat: {say: red}\n  refuted_by: [some-defect]\n"
     )
     first, second = lint_files([broken, nothing])

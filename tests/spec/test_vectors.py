@@ -10,7 +10,7 @@ import pytest
 import rfc8785
 from jsonschema import Draft202012Validator
 
-from continuity_spec.derivation import derive, opening, salted
+from continuity_spec.derivation import defines, derive, opening, salted
 
 FOLDER = resources.files("continuity_spec")
 SCHEMA = json.loads(FOLDER.joinpath("schemas/vectors.schema.json").read_text(encoding="utf-8"))
@@ -27,11 +27,14 @@ def by_description(version):
 EVERY = [pytest.param(v, vector, id=f"v{v}: {vector['description']}") for v in (1, 2) for vector in vectors(v)]
 
 
+TEXTS = {"text", "input_text", "output_text"}
+
+
 def flat(messages, roles):
     """The texts of the messages with these roles, one a message."""
     contents = [message["content"] for message in messages if message["role"] in roles]
     lists = [[{"type": "text", "text": it}] if isinstance(it, str) else it for it in contents]
-    return ["\n".join(part["text"] for part in parts if part["type"] == "text") for parts in lists]
+    return ["\n".join(part["text"] for part in parts if part["type"] in TEXTS and part["text"]) for parts in lists]
 
 
 def seed_v1(system, first_user):
@@ -49,7 +52,8 @@ SEEDS = {1: ("api-", 16, seed_v1), 2: ("api2-", 32, seed_v2)}
 def test_the_id_is_the_hash_of_the_opening(version, vector):
     messages = vector["messages"]
     first = [message["role"] for message in messages].index("user")
-    system, first_user = "\n".join(flat(messages[:first], {"system", "developer"})), flat(messages, {"user"})[0]
+    prompts = {1: flat(messages, {"system"}), 2: flat(messages[:first], {"system", "developer"})}
+    system, first_user = "\n".join(prompts[version]), flat(messages, {"user"})[0]
     prefix, digits, seed = SEEDS[version]
 
     assert vector["id"] == prefix + hashlib.sha256(seed(system, first_user)).hexdigest()[:digits]
@@ -60,7 +64,12 @@ def test_the_module_derives_the_same_id(version, vector):
     assert derive(f"content-v{version}", vector["messages"]) == vector["id"]
 
 
-@pytest.mark.parametrize(("version", "count"), [(1, 86), (2, 42)])
+@pytest.mark.parametrize(("version", "vector"), EVERY)
+def test_the_derivation_defines_the_id_of_every_vector(version, vector):
+    assert defines(f"content-v{version}", vector["messages"])
+
+
+@pytest.mark.parametrize(("version", "count"), [(1, 87), (2, 53)])
 def test_the_number_of_vectors_is_the_one_in_the_readme(version, count):
     readme = FOLDER.joinpath("vectors/README.md").read_text(encoding="utf-8")
 
@@ -98,7 +107,7 @@ class TestForm:
         assert len(lines) == len(vectors(version)) + 2
 
     def test_every_text_is_one_that_json_can_carry(self, version):
-        texts = "".join("".join(opening(vector["messages"])) for vector in vectors(version))
+        texts = "".join("".join(opening(f"content-v{version}", vector["messages"])) for vector in vectors(version))
 
         assert "\0" not in texts
         assert texts.encode().decode() == texts
@@ -136,7 +145,7 @@ class TestCoverage:
         known = by_description(version)
         pair = [known[f"border of the two texts, line feed on the {side}"] for side in ("right", "left")]
 
-        assert [opening(vector["messages"]) for vector in pair] == [("a", "b\nc"), ("a\nb", "c")]
+        assert [opening(f"content-v{version}", vector["messages"]) for vector in pair] == [("a", "b\nc"), ("a\nb", "c")]
         assert len({vector["id"] for vector in pair}) == ids
 
     @pytest.mark.parametrize("version", [1, 2])
@@ -158,17 +167,19 @@ class TestCoverage:
         ],
     )
     def test_the_difficult_characters_occur(self, version, character):
-        assert any(character in "".join(opening(vector["messages"])) for vector in vectors(version))
+        assert any(
+            character in "".join(opening(f"content-v{version}", vector["messages"])) for vector in vectors(version)
+        )
 
     @pytest.mark.parametrize("version", [1, 2])
     def test_a_text_of_20000_characters_occurs(self, version):
-        assert max(len(opening(vector["messages"])[1]) for vector in vectors(version)) == 20_000
+        assert max(len(opening(f"content-v{version}", vector["messages"])[1]) for vector in vectors(version)) == 20_000
 
     @pytest.mark.parametrize("version", [1, 2])
     def test_equal_openings_have_equal_ids_and_other_openings_other_ids(self, version):
         """v1 has its collisions: all that differ in nothing but the border of the two texts."""
         ids = {vector["id"] for vector in vectors(version)}
-        openings = {opening(vector["messages"]) for vector in vectors(version)}
+        openings = {opening(f"content-v{version}", vector["messages"]) for vector in vectors(version)}
         seeds = {SEEDS[version][2](*texts) for texts in openings}
 
         assert len(ids) == len(seeds)

@@ -17,5 +17,5 @@ OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         "environment": "per-session",
     },
     "in place": {"compaction": "in-place"},
-    "least": {"derivation": "none", "environment": "none"},
+    "least": {"derivation": "none", "environment": "none", "announces": "event"},
 }

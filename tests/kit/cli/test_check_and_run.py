@@ -50,7 +50,7 @@ def test_run_prints_what_was_said(url: str, tmp_path: Path):
 
 
 def test_run_of_what_only_a_reviewer_can_answer_is_no_pass(url: str, tmp_path: Path):
-    done = continuity("run", "HISTORY-12", "--target", url, cwd=tmp_path)
+    done = continuity("run", "SLUG-16", "--target", url, cwd=tmp_path)
 
     assert done.returncode == 5
-    assert done.stdout.startswith("HISTORY-12 (SHOULD): not tested")
+    assert done.stdout.startswith("SLUG-16 (SHOULD): not tested")

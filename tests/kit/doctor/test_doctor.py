@@ -45,7 +45,7 @@ def test_a_server_that_declares_itself(plain):
     assert findings.error is None
     assert "named in its capabilities; its answers repeat our session id" in said(findings, Topic.HEADER)
     assert "release 1.0; for a single user; derivation content-v1" in said(findings, Topic.SAYS)
-    assert "responses, sessions, streaming (from its capabilities)" in said(findings, Topic.OFFERS)
+    assert "responses, sessions, stored-responses, streaming (from its capabilities)" in said(findings, Topic.OFFERS)
     assert "in the second turn it saw the first" in said(findings, Topic.MODEL)
     assert said(findings, Topic.AUTH) == "a turn is answered without a key"
     assert findings.requests < 10
@@ -283,7 +283,7 @@ def test_what_is_written_can_be_read(name, plain, tmp_path, monkeypatch):
     assert (read.name, read.options) == (name, {"tells": "nothing"})
     assert (read.sessions, read.session_field) == ("/api/sessions", "session")
     assert (read.principals, read.headers) == ({"alice": "x"}, {"X-Tenant": "north: 1"})
-    assert read.offers == state.findings.target.offers
+    assert read.offers == state.findings.target.offers - {"chat"}
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """The oracle: what the contract says of operations in any order, as steps of the vocabulary."""
 
-from continuity_conformance.fuzz.sequence.oracle import Oracle, TurnOptions
+from continuity_conformance.fuzz.sequence.oracle import NOT_FOUND, Oracle, TurnOptions
 from continuity_conformance.target.profile import DEFAULT_OPTIONS
 
 PLAIN = TurnOptions()
@@ -69,7 +69,7 @@ def test_a_lost_response_is_unknown_and_its_slug_goes_on():
     model.turn_by_slug(None, PLAIN)
     model.evict(model.responses[0])
 
-    assert model.turn_after_response(model.responses[0], PLAIN)["expect"] == {"status": 404}
+    assert model.turn_after_response(model.responses[0], PLAIN)["expect"] == NOT_FOUND
     assert model.turn_by_slug("$slug1", PLAIN)["expect"]["sees"] == ["red", "green"]
 
 
@@ -79,7 +79,7 @@ def test_a_turn_that_is_not_stored_leaves_nothing():
     model.turn_by_slug("$slug1", TurnOptions(store=False))
 
     assert model.turn_by_slug("$slug1", PLAIN)["expect"]["sees"] == ["red", "green"]
-    assert model.get_response(model.responses[1], "alice")["expect"] == {"status": 404}
+    assert model.get_response(model.responses[1], "alice")["expect"] == NOT_FOUND
 
 
 def test_a_deleted_session_is_as_unknown_and_its_branch_stays():
@@ -100,7 +100,7 @@ def test_a_foreign_id_starts_an_empty_session_and_a_foreign_response_is_unknown(
 
     assert model.turn_by_id("$s1", BOB)["expect"] == {"session": "$s1", "sees": ["blue"]}
     assert model.turn_by_slug("$slug1", BOB)["expect"]["sees"] == ["green"]
-    assert model.turn_after_response(model.responses[0], BOB)["expect"] == {"status": 404}
+    assert model.turn_after_response(model.responses[0], BOB)["expect"] == NOT_FOUND
 
 
 def test_an_opening_makes_the_id_whoever_says_it():
@@ -119,3 +119,14 @@ def test_a_repeated_request_gets_the_same_answer_and_is_stored_once():
     assert again["chat"] == first["chat"]
     assert again["expect"] == {"session": "$s1", "answer": "$a1"}
     assert model.turn_by_id("$s1", PLAIN)["expect"]["sees"] == ["red", "blue"]
+
+
+def test_a_branch_without_an_id_of_its_own_is_named_by_its_responses_only():
+    model = Oracle(DEFAULT_OPTIONS, own_branches=False)
+    model.turn_in_new_session(PLAIN)
+    first = model.responses[0]
+    model.turn_after_response(first, PLAIN)
+
+    assert model.turn_after_response(first, PLAIN)["expect"] == {"response": "$r3", "sees": ["red", "green"]}
+    assert model.turn_after_response(model.responses[2], PLAIN)["expect"]["sees"] == ["red", "green", "white"]
+    assert model.turn_by_id("$s1", PLAIN)["expect"] == {"session": "$s1", "sees": ["red", "blue", "black"]}

@@ -44,7 +44,7 @@ async def requests_of(seed):
     finally:
         await scheduler.close()
     # Ids that the server minted are new each time.
-    return [(method, re.sub(r"(sess|resp)_[0-9a-f]{32}", "minted", url), data) for method, url, data in sent]
+    return [(method, re.sub(r"(sess|resp|conv)_[0-9a-f]{32}", "minted", url), data) for method, url, data in sent]
 
 
 def test_the_same_seed_sends_the_same_requests():

@@ -72,8 +72,8 @@ def test_a_selection_leaves_the_rest_untested(run_pytest, url: str, results):
 
 
 def test_a_requirement_for_reviewers_is_never_a_pass(run_pytest, url: str, results):
-    run_pytest("--target", url, "--continuity-report", "report", "-q", "HISTORY-12")
-    entry = next(each for each in results()["requirements"] if each["id"] == "HISTORY-12")
+    run_pytest("--target", url, "--continuity-report", "report", "-q", "SLUG-16")
+    entry = next(each for each in results()["requirements"] if each["id"] == "SLUG-16")
 
     assert entry["verdict"] == "not_tested"
     assert entry["reason"].endswith("?")
@@ -128,10 +128,10 @@ def test_ctrl_c_keeps_what_was_decided(surroundings: dict[str, str], folder: Pat
     """The first turn is never answered, so the run waits when it is interrupted."""
     with holding_proxy(url) as (address, held):
         command = [sys.executable, "-m", "pytest", "--target", address, "--continuity-report", "report", "-v"]
-        command += ["HISTORY-12", "HISTORY-13"]
+        command += ["SLUG-16", "SLUG-18"]
         with started(command, cwd=folder, env=surroundings, stdout=subprocess.PIPE, text=True) as running:
             assert running.stdout is not None
-            while "HISTORY-12" not in running.stdout.readline():
+            while "SLUG-16" not in running.stdout.readline():
                 pass
             assert held.wait(20)
             running.send_signal(signal.SIGINT)
@@ -140,8 +140,8 @@ def test_ctrl_c_keeps_what_was_decided(surroundings: dict[str, str], folder: Pat
 
     assert running.returncode == pytest.ExitCode.INTERRUPTED
     assert "verdict: incomplete" in said
-    assert reasons["HISTORY-12"].endswith("?")
-    assert reasons["HISTORY-13"] == "the run was stopped before this was decided"
+    assert reasons["SLUG-16"].endswith("?")
+    assert reasons["SLUG-18"] == "the run was stopped before this was decided"
     assert results()["complete"] is False
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 CONTINUITY = str(Path(sys.executable).with_name("continuity"))
-PART = "COMPRESS-09 or HISTORY-02 or HISTORY-12 or SLUG-03 or SLUG-12 or ECHO-02 or ECHO-08 or ECHO-12 or DERIVE-04 or DERIVE-12"
+PART = "COMPRESS-09 or HISTORY-02 or SLUG-16 or SLUG-03 or SLUG-12 or ECHO-02 or ECHO-08 or ECHO-12 or DERIVE-04 or DERIVE-12"
 VERDICTS = ("pass", "fail", "not_applicable", "not_tested", "error")
 
 

@@ -140,7 +140,7 @@ def test_a_failure_tells_text_reason_steps_expected_actual_and_how_to_run_it(ope
     told = page.inner_text("#HISTORY-02")
     expected, actual = page.locator("#HISTORY-02 .pair pre").all()[:2]
 
-    assert "Turn N+1 sees every earlier turn" in told
+    assert "the model MUST see every earlier turn exactly once" in told
     assert "It is what the word conversation means." in told
     assert "chat {session: $id, say: blue}" in told
     assert (expected.inner_text(), actual.inner_text()) == ("red, blue", "red, red, blue")

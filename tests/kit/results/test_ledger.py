@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 import jsonschema
@@ -12,7 +13,8 @@ from continuity_conformance.core.run_options import RunOptions
 from continuity_conformance.core.verdicts import Evidence, Result, RunVerdict, Verdict, undecided
 from continuity_conformance.results import write as results
 from continuity_conformance.results.classes import class_of, class_verdicts
-from continuity_conformance.results.ledger import NOT_SELECTED, STOPPED, Ledger
+from continuity_conformance.results.ledger import STOPPED, Ledger
+from continuity_conformance.results.tally import NOT_SELECTED
 from continuity_conformance.suite.defects import defects
 from continuity_conformance.suite.release import newest
 from continuity_conformance.terminal import summary
@@ -38,9 +40,11 @@ def decided(requirement: Requirement, verdict: Verdict, reason: str = "") -> Res
     )
 
 
-def ledger(verdicts: dict[str, Verdict] | None = None, *, fail_on: Level = Level.MUST) -> Ledger:
+def ledger(
+    verdicts: Mapping[str, Verdict] | None = None, *, fail_on: Level = Level.MUST, classes: tuple[str, ...] = ()
+) -> Ledger:
     """All of the release has passed, except for what is given."""
-    made = Ledger(RunOptions("http://127.0.0.1:1", fail_on=fail_on), RELEASE)
+    made = Ledger(RunOptions("http://127.0.0.1:1", fail_on=fail_on, classes=classes), RELEASE)
     for requirement in RELEASE.requirements:
         verdict = (verdicts or {}).get(requirement.id, Verdict.PASS)
         made.add(decided(requirement, verdict, "" if verdict is Verdict.PASS else "for a reason"))
@@ -186,13 +190,64 @@ def test_classes_stand_for_the_whole_release():
     assert all(each.verdict is RunVerdict.CONFORMANT for each in judged)
 
 
-def test_a_class_of_which_nothing_applies_is_not_claimed():
-    nothing = {each.id: Verdict.NOT_APPLICABLE for each in RELEASE.requirements if class_of(each) == "Crash"}
-    outcome = ledger(nothing).close()
-    named = {each["name"] for each in results.as_json(outcome)["classes"]}
+def classes(verdicts: Mapping[str, Verdict], *asked: str) -> dict[str, str]:
+    """What a run with these verdicts says about each class."""
+    return {each.name: each.summary for each in ledger(verdicts, classes=asked).close().classes}
 
-    assert "Crash" not in named
-    assert "Core" in named
+
+def members(name: str) -> list[Requirement]:
+    return [each for each in RELEASE.requirements if class_of(each) == name and each.level.binding and not each.manual]
+
+
+def test_a_class_of_which_nothing_applies_is_not_claimed():
+    nothing = {each.id: Verdict.NOT_APPLICABLE for each in RELEASE.requirements if class_of(each) == "Recovery"}
+    written = {each["name"]: each["verdict"] for each in results.as_json(ledger(nothing).close())["classes"]}
+
+    assert written["Recovery"] is None
+    assert written["Core"] == "conformant"
+
+
+def test_a_class_tells_how_far_it_is_and_what_comes_next():
+    failed = {"SLUG-07": Verdict.FAIL}
+
+    assert (
+        classes(failed)["Responses"] == f"{len(members('Responses')) - 1} of {len(members('Responses'))}, next: SLUG-07"
+    )
+
+
+def test_a_class_cannot_be_claimed_without_the_classes_that_it_requires():
+    without_core = {members("Core")[0].id: Verdict.FAIL}
+
+    assert classes(without_core)["Responses"].endswith("needs Core")
+    assert classes({})["Responses"] == "conformant"
+
+
+def test_offering_nothing_is_not_conformance():
+    nothing = {each.id: Verdict.NOT_APPLICABLE for each in RELEASE.requirements if class_of(each) == "Core"}
+
+    assert ledger(nothing).close().verdict is RunVerdict.INCOMPLETE
+
+
+def test_strictness_is_reported_and_decides_nothing():
+    outcome = ledger({each.id: Verdict.FAIL for each in members("Strict")}).close()
+
+    assert outcome.verdict is RunVerdict.CONFORMANT
+    assert outcome.gate.passed
+    assert {each.id for each in outcome.gate.warned} == {each.id for each in members("Strict")}
+
+
+def test_a_class_that_the_user_names_decides():
+    failed = {members("Strict")[0].id: Verdict.FAIL}
+
+    assert ledger(failed, classes=("Strict",)).close().verdict is RunVerdict.NOT_CONFORMANT
+
+
+def test_a_verdict_on_some_classes_needs_no_others():
+    failed = {each.id: Verdict.FAIL for each in members("Compression")}
+    outcome = ledger(failed, classes=("Recovery",)).close()
+
+    assert outcome.verdict is RunVerdict.CONFORMANT
+    assert [each.name for each in outcome.classes] == ["Core", "Recovery"]
 
 
 def test_the_summary_fits_on_80_columns():

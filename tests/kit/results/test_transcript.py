@@ -29,8 +29,12 @@ TOLD = {
     "COMPRESS-05": [("control {fork: {session_id: $old}}   2", "by the control API: POST /conformance/v1/fork")],
     "COMPRESS-12": [("model: summary fails   2", "the probe model does so when it is asked")],
     "DURABLE-01": [("restart   ", f"SIGTERM {NEW_PROCESS}")],
-    "DURABLE-03": [("kill   5.1.1.1.1", f"SIGKILL {NEW_PROCESS}")],
-    "MIGRATE-02": [("legacy {rows: [", "its process was ended, its database replaced by an old one, and")],
+    "DURABLE-03": [("kill   3.1.1", f"SIGKILL {NEW_PROCESS}")],
+    "MIGRATE-02": [
+        ("legacy {rows: [", "its process was ended, its database replaced by an old one, and"),
+        ("start_previous   1", "its process was ended, and that of its previous release started without any data"),
+        ("upgrade   3", "the process of the previous release was ended, and this release started on its data"),
+    ],
     "ISOLATE-02": [("start the same target with no key configured", "another process, at http://127.0.0.1:")],
 }
 
@@ -61,11 +65,11 @@ def scenario(result: Result, name: str) -> Evidence:
 
 
 def test_it_stands_where_it_was_done(played: dict[str, Result]):
-    """In the middle of four turns that had begun and were not over."""
-    evidence = scenario(played["DURABLE-03"], "by header, slug, response id and without any of them")
+    """In the middle of two turns that had begun and were not over."""
+    evidence = scenario(played["DURABLE-03"], "several sessions at once")
     told = transcript.in_order(evidence.exchanges, evidence.interventions or ())
 
-    assert [each["step"] for each in told][4:10] == ["5", "5.1", "5.1.1", "5.1.1.1", "5.1.1.1.1", "6"]
+    assert [each["step"] for each in told][2:6] == ["3", "3.1", "3.1.1", "4"]
 
 
 def test_an_answer_that_the_model_was_not_called_for_says_so(played: dict[str, Result]):

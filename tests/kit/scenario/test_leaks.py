@@ -23,8 +23,10 @@ def told(message, status=400, content_type="application/json", sent=None, header
 def judged(body, status=400, content_type="application/json", sent=None, headers=()):
     answer = Answer(status, (("Content-Type", content_type),), json.dumps(body), body)
     exchange = SimpleNamespace(answer=answer, request=Request("POST", "http://x/v1/responses/r1", headers, sent))
+    record = SimpleNamespace(context=STAGE)
     try:
-        asyncio.run(discretion.envelope(SimpleNamespace(context=STAGE), exchange, True))
+        asyncio.run(discretion.envelope(record, exchange, True))
+        asyncio.run(discretion.discreet(record, exchange, True))
     except Unmet as trouble:
         return f"{trouble.expected}: {trouble.actual}"
     return ""

@@ -23,6 +23,7 @@ def event(kind, identity="r1"):
 
 
 CREATED, COMPLETED, FAILED = (event(f"response.{kind}") for kind in ("created", "completed", "failed"))
+FAILURE = {"type": "error", "code": "server_error", "message": "no"}
 TEXT = {"type": "response.output_text.delta", "delta": "a"}
 
 
@@ -76,10 +77,34 @@ def test_all_events_name_the_answer_by_one_id(verb, events, expected):
         ("respond", [CREATED, COMPLETED, TEXT], False),
         ("respond", [CREATED, COMPLETED, COMPLETED], False),
         ("respond", [CREATED, DONE], False),
+        ("respond", [CREATED, FAILURE], True),
+        ("respond", [CREATED, FAILURE, FAILED], True),
+        ("respond", [CREATED, FAILURE, TEXT], False),
+        ("respond", [CREATED, COMPLETED, FAILURE], False),
     ],
 )
 def test_a_stream_ends_once_and_last(verb, events, expected):
     assert holds("ended", verb, events) is expected
+
+
+@pytest.mark.parametrize(("verb", "events"), [("chat", [ERROR, DONE]), ("respond", [FAILURE])])
+def test_a_stream_that_failed_before_it_named_the_answer_proves_nothing(verb, events):
+    with pytest.raises(Untested, match="failed before"):
+        holds("one_id", verb, events)
+
+
+@pytest.mark.parametrize(
+    ("answer", "failed"),
+    [
+        (Answer(200, streamed=True, events=(CREATED, COMPLETED)), False),
+        (Answer(200, streamed=True, events=(CREATED, FAILED)), True),
+        (Answer(200, streamed=True, events=(CREATED, FAILURE)), True),
+        (Answer(200, body={"object": "response", "status": "completed"}), False),
+        (Answer(200, body={"object": "response", "status": "failed"}, failed=True), True),
+    ],
+)
+def test_a_failure_that_comes_with_200_is_a_failure(answer, failed):
+    assert answer.accepted is not failed
 
 
 @pytest.mark.parametrize("word", ["one_id", "ended"])

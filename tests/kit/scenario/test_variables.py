@@ -63,3 +63,13 @@ def test_alternatives_are_tried_on_a_fork():
     scenario.merge(trial)
 
     assert scenario.known("$s") == "s1"
+
+
+def test_a_name_is_new_until_it_has_a_value_or_was_not_revealed():
+    variables = Variables({"example": "x"}, {"HEADER": "X-Session"})
+    variables.capture("$bound", "session", "alice", "s1")
+    variables.could_not_capture("$hidden", "session")
+
+    assert [
+        name for name in ("$example", "$bound", "$hidden", "$HEADER", "$new", "new", 5) if variables.is_new(name)
+    ] == ["$new"]

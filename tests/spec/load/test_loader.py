@@ -66,7 +66,7 @@ def test_the_text_of_a_step_is_one_line_without_expectations(entry):
 def test_needs_and_controls_are_inferred_from_the_steps(entry):
     scenario = entry.scenarios[0]
 
-    assert scenario.needs == {"responses", "streaming", "tenants"}
+    assert scenario.needs == {"chat", "responses", "streaming", "tenants"}
     assert scenario.controls == {"evict", "restart", "kill", "break_store", "control:damage-lineage"}
     assert scenario.principals == {"alice", "bob"}
     assert scenario.disturbing
@@ -77,11 +77,15 @@ def test_needs_and_controls_are_inferred_from_the_steps(entry):
     ("step", "needs"),
     [
         ("get: {session: $s}", {"sessions"}),
-        ("delete: {response: $r}", {"responses"}),
-        ("chat: {say: red, compress: true}", {"compression"}),
-        ("chat: {say: red, model: calls client}", {"client-tools"}),
-        ("chat: {returns: red}", {"client-tools"}),
-        ("chat: {say: red, stream: false}", set()),
+        ("delete: {response: $r}", {"responses", "stored-responses"}),
+        ("chat: {say: red, compress: true}", {"chat", "compression"}),
+        ("chat: {say: red, model: calls client}", {"chat", "client-tools"}),
+        ("chat: {returns: red}", {"chat", "client-tools"}),
+        ("chat: {say: red, stream: false}", {"chat"}),
+        ("request: {method: PUT, path: /v1/chat/completions}", {"chat"}),
+        ("respond: {say: red}", {"responses"}),
+        ("evict: {response: $r}", {"responses"}),
+        ("get: {path: /v1/conversations/x}", {"conversations"}),
         ("get: {path: /health}", set()),
     ],
 )

@@ -24,6 +24,9 @@ SURFACE = {
     "POST /v1/responses",
     "GET /v1/responses/{response_id}",
     "DELETE /v1/responses/{response_id}",
+    "POST /v1/conversations",
+    "GET /v1/conversations/{conversation_id}",
+    "DELETE /v1/conversations/{conversation_id}",
     "GET /v1/sessions",
     "GET /v1/sessions/{session_id}",
     "DELETE /v1/sessions/{session_id}",
@@ -31,32 +34,33 @@ SURFACE = {
     "GET /v1/models",
     "GET /v1/capabilities",
     "GET /health",
-    "POST /conformance/v1/evict",
-    "POST /conformance/v1/compress",
-    "POST /conformance/v1/fault",
-    "POST /conformance/v1/fork",
-    "POST /conformance/v1/link",
-    "POST /conformance/v1/lineage",
 }
 
 ERRORS = {
     (401, "authentication_error", "invalid_api_key"),
     (403, "permission_error", "session_requires_key"),
     (400, "invalid_request_error", "invalid_session_id"),
-    (400, "invalid_request_error", "session_conflict"),
+    (409, "invalid_request_error", "session_conflict"),
     (400, "invalid_request_error", "mutually_exclusive_parameters"),
     (400, "invalid_request_error", "invalid_request"),
     (400, "invalid_request_error", "invalid_json"),
     (404, "not_found_error", "previous_response_not_found"),
     (404, "not_found_error", "response_not_found"),
+    (404, "not_found_error", "conversation_not_found"),
     (404, "not_found_error", "session_not_found"),
+    (404, "invalid_request_error", "model_not_found"),
+    (404, "not_found_error", "tool_call_not_found"),
+    (405, "invalid_request_error", "method_not_allowed"),
     (409, "conflict_error", "session_busy"),
     (413, "invalid_request_error", "request_too_large"),
     (415, "invalid_request_error", "unsupported_media_type"),
-    (422, "invalid_request_error", "idempotency_key_reused"),
+    (409, "invalid_request_error", "idempotency_key_reused"),
+    (422, "invalid_request_error", "invalid_request"),
     (429, "server_error", "upstream_error"),
+    (500, "server_error", "internal_error"),
     (502, "server_error", "upstream_error"),
     (503, "server_error", "history_unavailable"),
+    (504, "server_error", "upstream_error"),
 }
 
 
@@ -167,14 +171,31 @@ class TestDocument:
 
         assert {f"{kind}/{name}" for kind, members in kinds.items() for name in members} == used
 
-    def test_ids_and_slugs_have_256_characters_at_most(self):
-        schemas = DOCUMENT["components"]["schemas"]
-        bounds = [schemas[name]["maxLength"] for name in ("Id", "NullableId", "Slug")]
-        headers = [
-            DOCUMENT["components"]["parameters"][name]["schema"]["maxLength"] for name in ("Session", "IdempotencyKey")
-        ]
+    def test_a_session_id_has_one_form_in_requests_and_in_answers(self):
+        header = {"$ref": "#/components/schemas/SessionId"}
+        components = DOCUMENT["components"]
 
-        assert set(bounds + headers) == {256}
+        assert components["headers"]["Session"]["schema"] == components["headers"]["SessionOfError"]["schema"] == header
+        assert components["parameters"]["Session"]["schema"]["anyOf"] == [header, {"const": ""}]
+        assert components["parameters"]["SessionId"]["schema"] == header
+
+    @pytest.mark.parametrize(
+        ("text", "valid"),
+        [
+            ("a", True),
+            ("!~", True),
+            ("a" * 256, True),
+            ("", False),
+            ("a" * 257, False),
+            ("a b", False),
+            ("\u00e9", False),
+        ],
+    )
+    def test_a_session_id_is_1_to_256_visible_ascii_characters(self, text, valid):
+        assert (violations({"$ref": "#/components/schemas/SessionId"}, text) == []) == valid
+
+    def test_a_response_id_may_be_longer(self):
+        assert violations({"$ref": "#/components/schemas/ResponseId"}, "r" * 1000) == []
 
 
 # Under these words stand conditions, and no values.
@@ -218,13 +239,13 @@ class TestHoles:
 
         assert untyped == []
 
-    def test_an_error_carries_nothing_beside_the_envelope(self):
+    def test_an_error_may_have_more_fields(self):
         error = {"error": {"message": "No.", "type": "server_error", "param": None, "code": None}}
         schema = {"$ref": "#/components/schemas/Error"}
 
         assert violations(schema, error) == []
-        assert violations(schema, {**error, "trace": "File …"}) != []
-        assert violations(schema, {"error": {**error["error"], "sql": "SELECT …"}}) != []
+        assert violations(schema, {"error": {**error["error"], "event_id": "e1"}, "request_id": "r1"}) == []
+        assert violations(schema, {"error": {"message": "No."}}) != []
 
 
 class TestOperations:
@@ -250,10 +271,16 @@ class TestOperations:
         assert without == {"GET /health"}
         assert operations()["GET /health"]["security"] == []
 
-    def test_controls_need_a_token_beside_the_key(self):
-        controls = [operation for label, operation in operations().items() if "/conformance/" in label]
+    def test_a_server_for_a_single_user_needs_no_key(self):
+        assert DOCUMENT["security"] == [{}, {"bearer": []}]
 
-        assert all(operation["security"] == [{"bearer": [], "conformance": []}] for operation in controls)
+    @pytest.mark.parametrize("operation", EVERY_OPERATION)
+    def test_other_methods_and_defects_are_documented(self, operation):
+        assert {"405", "500"} < set(operation["responses"])
+
+    @pytest.mark.parametrize("label", TURNS)
+    def test_a_turn_may_find_no_such_model_and_wait_too_long_for_one(self, label):
+        assert {"404", "422", "504"} < set(operations()[label]["responses"])
 
     @pytest.mark.parametrize("operation", EVERY_OPERATION)
     def test_its_links_lead_to_operations_and_to_their_parameters(self, operation):
@@ -299,7 +326,7 @@ class TestAnswers:
         busy = [answer for (_, status), answer in answers().items() if status == 409]
 
         assert busy
-        assert all(resolved(answer["headers"]["Retry-After"])["required"] for answer in busy)
+        assert all("Retry-After" in answer["headers"] for answer in busy)
 
     def test_every_error_has_the_envelope(self):
         errors = [answer for (_, status), answer in answers().items() if status >= 400]
@@ -372,7 +399,18 @@ class TestRequests:
         ],
     )
     def test_other_fields_of_openai_are_accepted_in_chat(self, more):
-        assert violations(CHAT, {"messages": HELLO, **more}) == []
+        assert violations(CHAT, {"model": "any", "messages": HELLO, **more}) == []
+
+    @pytest.mark.parametrize(("schema", "body"), [(CHAT, {"messages": HELLO}), (RESPONSE, {"input": "Hello"})])
+    def test_a_turn_names_its_model(self, schema, body):
+        assert violations(schema, {**body, "model": "any"}) == []
+        assert violations(schema, body) != []
+        assert violations(schema, {**body, "model": None}) != []
+
+    def test_a_body_of_tool_results_alone_continues_a_session(self):
+        result = {"role": "tool", "tool_call_id": "call_1", "content": "12:00"}
+
+        assert violations(CHAT, {"model": "any", "messages": [result]}) == []
 
     @pytest.mark.parametrize(
         "body",
@@ -392,18 +430,18 @@ class TestRequests:
         ],
     )
     def test_bad_messages_and_types_are_refused_in_chat(self, body):
-        assert violations(CHAT, body) != []
+        assert violations(CHAT, {"model": "any", **body}) != []
 
     @pytest.mark.parametrize("slug", ["a", "a" * 256, {"id": "a"}, "../x'; DROP TABLE", "\U0001f600 \u00e9", None])
     def test_a_slug_is_any_text_up_to_256_characters(self, slug):
-        assert violations(RESPONSE, {"input": "Hello", "conversation": slug}) == []
+        assert violations(RESPONSE, {"model": "any", "input": "Hello", "conversation": slug}) == []
 
     @pytest.mark.parametrize("slug", ["", "a" * 257, 7, [], {}, {"id": 7}, {"id": "a" * 257}, True])
     def test_anything_else_is_no_slug(self, slug):
-        assert violations(RESPONSE, {"input": "Hello", "conversation": slug}) != []
+        assert violations(RESPONSE, {"model": "any", "input": "Hello", "conversation": slug}) != []
 
     def test_a_slug_and_a_previous_response_exclude_each_other(self):
-        both = {"input": "Hello", "conversation": "a", "previous_response_id": "resp_1"}
+        both = {"model": "any", "input": "Hello", "conversation": "a", "previous_response_id": "resp_1"}
 
         assert violations(RESPONSE, both) != []
         assert violations(RESPONSE, {**both, "conversation": None}) == []

@@ -54,14 +54,14 @@ def test_slug_03_is_one_page():
     assert (
         shown("SLUG-03", defects=texts)
         == f"""\
-SLUG-03 (MUST)  A slug keeps its session after the response that it last named
-  was evicted.
-  why        Otherwise every eviction forks the conversation, and sidebars show
-             it once for each fork.
+SLUG-03 (MUST, Recovery)  When the response that a slug last named is evicted,
+  the slug MUST keep its session.
+  why        Otherwise every eviction splits the conversation, and a list of
+             conversations shows it several times.
   origin     hermes-agent#16517, hermes-agent PR 16607, hermes-agent PR 16635
   written in {SPEC.requirement("SLUG-03").place}
 
-  plain turns
+  plain turns (only tells=header)
  alice                                       server                       model
 1  │─ respond "red", conversation $slug ───────▶│────────────────────────────▶│
    │◀─ 2xx, session $s, response $gone ─────────│◀────────────────────────────│
@@ -71,9 +71,10 @@ SLUG-03 (MUST)  A slug keeps its session after the response that it last named
 4  │─ respond "green", conversation $other ────▶│────────────────────────────▶│
    │◀─ 2xx, session $another ───────────────────│◀────────────────────────────│
   also, drawn by --all or --scenario NAME:
-    streamed turns: the same, streamed
-    again and again: red ▸ evict ▸ blue ▸ evict ▸ green ▸ evict ▸ white
-    every response of the slug: red ▸ blue ▸ evict ▸ evict ▸ green ▸ white
+    streamed turns (only tells=header): the same, streamed
+    again and again (only tells=header): red ▸ evict ▸ blue ▸ evict ▸ green ▸...
+    every response of the slug (only tells=header): red ▸ blue ▸ evict ▸ evic...
+    shown by what the model sees (only tells=nothing): red ▸ evict ▸ blue ▸ g...
 
   defects made to break it:
     slug-forks-on-eviction  A slug whose last response was evicted starts
@@ -153,7 +154,7 @@ def test_requests_sent_together_come_before_their_answers(drawn):
     - respond: {as: bob, conversation: $slug, say: blue}
       expect: {session: $his}
 - respond: {conversation: $slug, say: green, compress: true}
-  expect: {by echo: {tip: {session: $tip}, alias: {session: $hers}}, recalls: [each red, green]}
+  expect: {session: {tip: $tip, alias: $hers}, recalls: [each red, green]}
 """
 
     assert (
@@ -169,9 +170,8 @@ def test_requests_sent_together_come_before_their_answers(drawn):
   2 alice  │─ respond "green", conversation $slug ▶│─ recalls each red, ─────▶│
            │                                       │    green                 │
            ╪═ the server compresses in this turn ══╪══════════════════════════╪
-           │◀─ 2xx ────────────────────────────────│◀─────────────────────────│
-           │   echo=tip: session $tip              │                          │
-           │   echo=alias: session $hers           │                          │"""
+           │◀─ 2xx, session $tip (echo=alias: ─────│◀─────────────────────────│
+           │     $hers)                            │                          │"""
     )
 
 
@@ -217,11 +217,11 @@ def test_letters_that_look_alike_are_written_as_escapes():
 def test_an_always_requirement_is_one_exchange_and_a_manual_one_a_question():
     assert "─ every chat ─" in shown("ECHO-01")
     assert "2xx, headers {$HEADER: present}" in shown("ECHO-01")
-    assert "A reviewer answers: Does one store connection" in shown("HISTORY-12")
+    assert "A reviewer answers: Does the log have one line" in shown("SLUG-16")
 
 
 def test_a_python_check_says_what_it_does():
-    assert "by header_spelling: names in any case" in shown("ECHO-04", checks={"header_spelling": "names in any case"})
+    assert "by openai_client: reads both forms" in shown("ECHO-09", checks={"openai_client": "reads both forms"})
 
 
 @STYLES
@@ -230,7 +230,7 @@ def test_every_entry_is_drawn_whole_within_80_columns(entry, style):
     text = shown(entry.id, every=True, style=style)
 
     assert max(map(len, text.splitlines())) <= 80
-    assert text.startswith(f"{entry.id} ({entry.level.value})")
+    assert text.startswith(f"{entry.id} ({entry.level.value}, {entry.class_name})")
     assert all(defect in text for defect in entry.refuted_by)
     assert all(scenario.name in text for scenario in entry.scenarios)
 
@@ -254,7 +254,7 @@ def test_scenarios_that_are_not_drawn_have_a_line_each(entry):
 
 
 def test_one_scenario_can_be_asked_for():
-    assert "\n  again and again\n" in shown("SLUG-03", scenario="Again and again")
+    assert "\n  again and again (only tells=header)\n" in shown("SLUG-03", scenario="Again and again")
     with pytest.raises(UnknownScenario, match='Did you mean "again and again"'):
         shown("SLUG-03", scenario="again and agan")
 

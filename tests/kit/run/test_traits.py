@@ -1,0 +1,47 @@
+"""Needs that are no offers: how a target takes the session."""
+
+from dataclasses import replace
+
+import pytest
+
+from continuity_conformance.run.calibrate import assumed, other_headers_in
+from continuity_conformance.target.profile import Profile
+from continuity_conformance.target.profile_file import load_profile
+
+PROFILE = Profile("a target", header="X-Session")
+
+
+@pytest.mark.parametrize(
+    ("profile", "missing"),
+    [
+        (PROFILE, {"several-headers"}),
+        (replace(PROFILE, other_headers=("X-Other",)), set()),
+        (replace(PROFILE, header="", body="session_id"), {"header", "several-headers"}),
+        (replace(PROFILE, header="", body="user"), {"header", "several-headers", "user-ignored"}),
+        (replace(PROFILE, sessions_by_user=True), {"several-headers", "user-ignored"}),
+    ],
+)
+def test_the_profile_decides_which_traits_a_target_has(profile, missing):
+    assert set(assumed(profile).missing_traits) == missing
+
+
+def test_a_profile_may_name_several_headers_the_first_of_which_wins(tmp_path):
+    file = tmp_path / "p.yaml"
+    file.write_text("header: [X-Session-Id, session_id]\n", encoding="utf-8")
+
+    profile = load_profile(file)
+
+    assert (profile.header, profile.other_headers) == ("X-Session-Id", ("session_id",))
+
+
+@pytest.mark.parametrize(
+    ("stated", "others"),
+    [
+        ({"continuity": {"header": "A", "headers": ["A", "B"]}}, ("B",)),
+        ({"continuity": {"header": "A"}}, ()),
+        ({"continuity": {"header": "A", "headers": "B"}}, ()),
+        (None, ()),
+    ],
+)
+def test_capabilities_may_name_several_headers(stated, others):
+    assert other_headers_in(stated) == others
