@@ -16,6 +16,10 @@ LITTLE = Budget(examples=2)
 """Random testing with the whole budget is what tests/e2e/test_wheel.py does, under the default options."""
 UNTOLD = {
     "environment-apart-though-shared": "ENV-02",
+    "slug-lost-on-eviction": "SLUG-03",
+    "slug-lost-on-restart": "SLUG-04",
+    "slug-mapping-in-response-cache": "SLUG-05",
+    "slug-race-many-sessions": "SLUG-12",
 }
 """Defects that a target which tells nothing can have as well, and what is failed by each of them then."""
 
