@@ -14,6 +14,7 @@ _SECOND_HEADER = "X-Session-Id"
 """A header that several clients send; the server takes it where its own is absent."""
 _BODY = 1_000_000
 """The largest request body in bytes. Small, so that a larger one is sent quickly."""
+_PRELOAD = ("continuity_server.server", "continuity_server.defects")
 _ENVIRONMENT = {"SSL_CERT_FILE": os.devnull, "SSL_CERT_DIR": os.devnull}
 """Its only client connection is to the probe, without TLS. To read the system's certificates would take a sixth of its start."""
 
@@ -55,9 +56,10 @@ def reference_profile(extra: tuple[str, ...] = (), options: Mapping[str, str] | 
             env=_ENVIRONMENT,
             alone=(f"--max-responses={_RESPONSES}",),
             keyless=(*server, "--public", *more),
+            preload=_PRELOAD,
         ),
         # The only release there is takes over its own data.
-        previous=Process(start, env=_ENVIRONMENT),
+        previous=Process(start, env=_ENVIRONMENT, preload=_PRELOAD),
         token=token,
         origin=ORIGIN,
         limits=Limits(parallel=32, responses=_RESPONSES, body=_BODY),

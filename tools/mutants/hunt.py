@@ -36,6 +36,8 @@ _TURN_SECONDS: Final = 20.0
 _START_SECONDS: Final = 30.0
 _ROUND_SECONDS: Final = 120.0
 _LITTLE: Final = Budget(examples=4)
+_PRELOAD: Final = ("aiohttp.web", "sqlite3", "asyncio")
+"""What the server imports and no mutant changes."""
 
 _PACKAGE_HERE: Final = '''"""One module of this package is here; the others are where they always are."""
 __path__.append({package!r})
@@ -159,7 +161,12 @@ def _profile(folder: Path, options: str, slowed: int = 1) -> Profile:
     profile = _for_one_person() if options == ONE_PERSON else reference_profile(options=OPTIONS[options])
     assert profile.process is not None
     path = os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])])
-    process = replace(profile.process, env={**profile.process.env, "PYTHONPATH": path}, seconds=_START_SECONDS * slowed)
+    process = replace(
+        profile.process,
+        env={**profile.process.env, "PYTHONPATH": path},
+        seconds=_START_SECONDS * slowed,
+        preload=_PRELOAD,
+    )
     limits: Limits = replace(profile.limits, turn_seconds=_TURN_SECONDS * slowed, parallel=_AT_ONCE)
     return replace(profile, process=process, limits=limits)
 

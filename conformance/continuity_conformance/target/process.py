@@ -8,6 +8,7 @@ import os
 import signal
 import tempfile
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,7 @@ import aiohttp
 from continuity_conformance.core.errors import NotStartedError, UsageError
 from continuity_conformance.target.port import Port
 from continuity_conformance.target.profile import Profile
+from continuity_conformance.target.warm_python import ForkedProcess, can_fork, warm_python
 
 _POLL_SECONDS: Final = 0.02
 _LAST_LINES: Final = 12
@@ -42,7 +44,7 @@ class StartedProcess:
         self._folder = folder or tempfile.TemporaryDirectory(prefix="continuity-")
         self._port = Port()
         self._probe_url = probe_url
-        self._running: asyncio.subprocess.Process | None = None
+        self._running: asyncio.subprocess.Process | ForkedProcess | None = None
         self._output = Path(self._folder.name, f"continuity-output-{self._port.number}.log")
         """The output of the process. In a file, because a pipe would have to be read, and its end would wait for child processes."""
         self.start_seconds = 0.0
@@ -103,20 +105,32 @@ class StartedProcess:
         command = [self._filled(word) for word in self._process.start]
         self._write_files()
         try:
-            with self._output.open("wb") as output:
-                self._running = await asyncio.create_subprocess_exec(
-                    *command,
-                    env=self._environment(),
-                    cwd=self._folder.name,
-                    stdin=asyncio.subprocess.DEVNULL,
-                    stdout=output,
-                    stderr=asyncio.subprocess.STDOUT,
-                    start_new_session=True,
-                )
+            if self._process.preload and can_fork(command):
+                self._running = await self._fork(command)
+            else:
+                self._running = await self._spawn(command)
         except OSError as error:
             raise NotStartedError(
                 f"The target cannot be started: {error}.", where=command[0], do="Check process.start."
             ) from None
+
+    async def _spawn(self, command: Sequence[str]) -> asyncio.subprocess.Process:
+        with self._output.open("wb") as output:
+            return await asyncio.create_subprocess_exec(
+                *command,
+                env=self._environment(),
+                cwd=self._folder.name,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=output,
+                stderr=asyncio.subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    async def _fork(self, command: Sequence[str]) -> ForkedProcess:
+        # A fork puts the folders of PYTHONPATH first itself, so targets that differ only in these have one origin.
+        environment = {name: value for name, value in self._process.env.items() if name != "PYTHONPATH"}
+        origin = warm_python(self._process.preload, tuple(environment.items()))
+        return await origin.fork(command, self._environment(), self._folder.name, str(self._output))
 
     def _write_files(self) -> None:
         """Write the files that do not exist yet. After a restart, the target's changes to them stay."""

@@ -81,6 +81,8 @@ class Process:
     """How long the first turn may take, which must succeed before the target is ready; 0: no such turn."""
     stop_seconds: float = 10.0
     """How long the target may take to end before it is killed."""
+    preload: tuple[str, ...] = ()
+    """For a target that is started by `python -m MODULE`: the modules that take long to import. It is then forked from a process that has imported them."""
     secrets: tuple[str, ...] = field(default=(), repr=False)
     """Values of `env` that come from the kit's own environment."""
 

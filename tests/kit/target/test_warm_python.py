@@ -1,0 +1,108 @@
+"""A target that is forked from a Python process with its modules imported is a process like any other."""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+import urllib.request
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from processes import processes_with
+
+from continuity_conformance.core.errors import NotStartedError
+from continuity_conformance.target import warm_python
+from continuity_conformance.target.profile import Process, Profile
+from continuity_conformance.target.server import start_server
+
+SERVERS = str(Path(__file__).parents[2] / "servers")
+COMMAND = (sys.executable, "-m", "process_server", "{port}")
+SECRET = "--redirects=http://127.0.0.1:1/key-in-an-argument"
+
+pytestmark = pytest.mark.skipif(not warm_python.CAN_FORK, reason="only Linux can wait for a process that is no child")
+
+
+@asynccontextmanager
+async def forked(*arguments: str, **process: object):
+    own = {"env": {"PYTHONPATH": SERVERS, "OWN": "{folder}"}, "preload": ("http.server", "argparse"), **process}
+    server = await start_server(Profile("small", process=Process((*COMMAND, *arguments), **own)), "")
+    try:
+        yield server.started
+    finally:
+        await server.stop()
+
+
+def told(process) -> dict:
+    with urllib.request.urlopen(f"{process.url}/health") as answer:
+        return json.load(answer)
+
+
+def open_files(pid: int) -> list[str]:
+    return [str(each.readlink()) for each in Path(f"/proc/{pid}/fd").iterdir()]
+
+
+def test_it_has_a_group_a_folder_and_an_environment_of_its_own():
+    async def play() -> tuple[int, int, str, dict]:
+        async with forked(files={"a.txt": ""}) as process:
+            answer = await asyncio.to_thread(told, process)
+            return process.pid, os.getpgid(process.pid), str(process.file("{folder}")), answer
+
+    pid, group, folder, answer = asyncio.run(play())
+
+    assert group == pid != os.getpgid(0)
+    assert answer["env"]["OWN"] == folder
+    assert answer["here"] == ["a.txt"]
+
+
+def test_it_has_no_open_files_of_the_process_it_comes_from():
+    async def play() -> list[str]:
+        async with forked() as process:
+            return await asyncio.to_thread(open_files, process.pid)
+
+    files = asyncio.run(play())
+
+    assert [file for file in files if file.startswith("pipe:")] == []
+    assert "/dev/null" in files
+
+
+def test_its_command_line_has_none_of_its_arguments():
+    async def play() -> list[int]:
+        async with forked(SECRET):
+            return processes_with("key-in-an-argument")
+
+    assert asyncio.run(play()) == []
+
+
+@pytest.mark.parametrize(("how", "code"), [(signal.SIGKILL, -9), (signal.SIGUSR1, -10)])
+def test_its_end_and_its_exit_code_are_seen(how: signal.Signals, code: int):
+    async def play() -> tuple[bool, int | None]:
+        async with forked() as process:
+            await process.end(how)
+            return process.runs, process._running.returncode
+
+    assert asyncio.run(play()) == (False, code)
+
+
+def test_the_output_of_one_that_does_not_start_is_shown():
+    async def play() -> None:
+        async with forked("--unknown-option"):
+            raise AssertionError
+
+    with pytest.raises(NotStartedError, match=r"exit code 2(?s:.*)unrecognized arguments: --unknown-option"):
+        asyncio.run(play())
+
+
+def test_modules_that_cannot_be_imported_are_named():
+    async def play() -> None:
+        async with forked(preload=("no_such_module",)):
+            raise AssertionError
+
+    with pytest.raises(NotStartedError, match="no_such_module"):
+        asyncio.run(play())
+
+
+def test_any_other_command_is_started_as_usual():
+    assert not warm_python.can_fork(("node", "server.mjs"))
+    assert not warm_python.can_fork((sys.executable, "server.py"))
