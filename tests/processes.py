@@ -1,4 +1,4 @@
-"""Start the bundled server as a process, call the command `continuity` without a process, and find processes by their command or environment."""
+"""Start the bundled server as a process, call the command `continuity` without a process, and find processes by their command, environment or folder."""
 
 import io
 import signal
@@ -55,6 +55,17 @@ def called(*arguments: str, encoding: str = "utf-8") -> subprocess.CompletedProc
 def processes_with(words: str) -> list[int]:
     """The ids of the processes that have these words in their command or environment. Works on Linux only."""
     return [int(process.name) for process in Path("/proc").glob("[0-9]*") if words in _command_and_environment(process)]
+
+
+def processes_in(folder: Path) -> list[int]:
+    """The ids of the processes that work somewhere in this folder. Works on Linux only."""
+    return [int(process.name) for process in Path("/proc").glob("[0-9]*") if folder in _folder(process).parents]
+
+
+def _folder(process: Path) -> Path:
+    with suppress(OSError):
+        return (process / "cwd").readlink()
+    return Path()
 
 
 def _command_and_environment(process: Path) -> str:

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from processes import CONTINUITY, STOPPING, processes_with
+from processes import CONTINUITY, STOPPING, processes_in, processes_with
 
 from continuity_conformance.run.signals import stoppable
 
@@ -59,7 +59,7 @@ def test_a_run_under_nohup_goes_to_its_end_and_its_target_ends_by_a_signal(tmp_p
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
     ) as running:
-        while not (targets := processes_with(f"--db={tmp_path}")):
+        while not (targets := processes_in(tmp_path)):
             assert running.poll() is None, running.communicate()
             time.sleep(0.02)
         inherited = [number for number in STOPPING if is_ignored(targets[0], number)]

@@ -16,7 +16,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from processes import CONTINUITY, processes_with, started
+from processes import CONTINUITY, processes_in, processes_with, started
 
 from continuity_conformance.suite.release import newest
 from continuity_spec.load.schema import schema
@@ -135,7 +135,7 @@ def test_nothing_that_was_started_outlives_signals(
     asked = ["check", "-k", "DURABLE"] if command == "check" else ["run", "DURABLE-03"]
     environ = surroundings | {"TMPDIR": str(tmp_path)}
     with started([CONTINUITY, *asked], env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
-        while not processes_with(f"--db={tmp_path}"):
+        while not processes_in(tmp_path):
             assert running.poll() is None, running.communicate()
             time.sleep(0.02)
         for number in itertools.cycle(numbers):
