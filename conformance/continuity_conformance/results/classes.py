@@ -44,7 +44,7 @@ class ClassVerdict:
 
 
 def summary(verdict: RunVerdict | None, passed: int, applicable: int, next_id: str, needs: Sequence[str]) -> str:
-    """A class in a few words: "conformant", "14 of 16, next: SLUG-03", "needs Core"."""
+    """A class in a few words: "conformant", "17 of 19, next: SLUG-13", "needs Core"."""
     if verdict is None:
         return NOT_APPLICABLE
     if verdict is RunVerdict.CONFORMANT or not applicable:
