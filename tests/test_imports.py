@@ -50,7 +50,7 @@ LAYERS = {
     "continuity_plugins": ["hermes nanobot ogx openclaw reference"],
 }
 REPORT_KNOWS = {"core", "http", "results", "report"}
-MODULES_IN_A_FOLDER = 20
+MODULES_IN_A_FOLDER = 18
 IMPORTS_INSIDE_FUNCTIONS = 10
 PURE = {"aiohttp", "sqlite3", "asyncio", "continuity_server.store", "continuity_server.http"}
 

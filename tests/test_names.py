@@ -14,15 +14,8 @@ PACKAGES = [
 SERVER = ROOT / "reference_server" / "continuity_server"
 AREAS = {file.stem for file in (ROOT / "spec" / "continuity_spec" / "requirements").glob("*.yaml")}
 SHARED_BY_CHECKS = {
-    "claims": "of DISCOVER-02",
     "contract_sequences": "the checks of CONTRACT that play sequences",
-    "kill_under_load": "of DURABLE",
-    "openai_client": "of ECHO and COMPRESS",
-    "operations": "of ISOLATE",
     "registry": "where checks register",
-    "server_without_keys": "of ISOLATE and ERROR",
-    "trials": "of DISCOVER-02",
-    "watched_files": "of ISOLATE",
 }
 
 
@@ -39,7 +32,7 @@ def test_a_class_name_stands_for_one_thing():
 
 def test_an_area_has_rules_and_defects_of_its_name():
     assert modules(SERVER / "rules") - {"messages"} == AREAS
-    assert modules(SERVER / "defects") - {"leaving", "owners", "registry", "responses"} == AREAS
+    assert modules(SERVER / "defects") - {"registry", "responses"} == AREAS
 
 
 def test_a_module_of_checks_is_an_area_or_says_what_it_serves():

@@ -13,7 +13,7 @@ FIELD_TYPES = {"model": str, "messages": list, "input": (str, list), "instructio
 
 
 class ApiError(Exception):
-    """A refusal or failure that the client sees as an OpenAI error object (chapter 6)."""
+    """A refusal or failure that the client sees as an OpenAI error object (section 4.13)."""
 
     def __init__(self, status: int, code: str, message: str, param: str | None = None):
         kinds = {401: "authentication_error", 404: "not_found_error"}

@@ -271,6 +271,8 @@ class ConformanceClass:
     """Its requirements, in the order in which it is easiest to build them."""
     decides: bool = True
     """False: it decides the verdict of a run only where the user names it."""
+    essential: str = ""
+    """A server to which this requirement does not apply lacks the feature that the claim is about."""
 
 
 @dataclass(frozen=True, slots=True)

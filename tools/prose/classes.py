@@ -11,7 +11,8 @@ _INTRODUCTION = """\
 
 This page is generated from `spec/continuity_spec/classes.yaml` by `python tools/prose/classes.py`. Each requirement is in exactly one class. Within a class they are in the order
 in which it is easiest to build them. A server may make the claim of a class when every MUST of the class that applies to it was tested and passed, and when the same is true
-of the classes that it requires. A failed SHOULD is a warning. What a server does not offer does not count against it."""
+of the classes that it requires. A failed SHOULD is a warning. What a server does not offer does not count against it. A class with an essential requirement is not claimed for a server to which
+that requirement does not apply."""
 
 
 def page(spec: Spec) -> str:
@@ -27,6 +28,8 @@ def _class(each: ConformanceClass, spec: Spec) -> Iterator[str]:
     yield each.claim
     if each.requires:
         yield f"Requires {', '.join(each.requires)}."
+    if each.essential:
+        yield f"Essential: {each.essential}."
     if not each.decides:
         yield "It decides the verdict of a run only if `--class` names it; otherwise its failures are warnings."
     yield from ("", "| requirement | level | text |", "|---|---|---|")

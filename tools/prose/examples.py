@@ -37,7 +37,7 @@ _WIDTH: Final = 150
 
 @dataclass(frozen=True)
 class Example:
-    """One request. `shows`: which of its three messages are printed: the request, the answer, the call of the model."""
+    """One request. `shows`: which of its messages are printed: the request, the answer or only its head, the call of the model."""
 
     name: str
     path: str
@@ -59,6 +59,7 @@ EXAMPLES: Final = (
         "derived",
         "/v1/chat/completions",
         {"model": "any", "messages": [{"role": "system", "content": "You are a pirate."}, {"role": "user", "content": "Hello"}]},
+        shows="request head",
     ),
     Example("responses", "/v1/responses", {"model": "any", "conversation": "holiday plans", "input": "Which city?"}),
     Example(
@@ -151,14 +152,15 @@ async def _play(client: aiohttp.ClientSession, url: str, example: Example, model
         text = ids.shorten(await answer.text())
         head = [f"HTTP/1.1 {answer.status} {answer.reason}"]
         head += [f"{name}: {ids.shorten(answer.headers[name])}" for name in _SHOWN_FIELDS if name in answer.headers]
-        shown = "\n".join([*head, "", _shown_body(text, answer.content_type)])
+        body = _shown_body(text, answer.content_type)
     request = _request(method, example.path, sent, example.body)
     call = (
         _request("POST", "{base}/chat/completions", {"Content-Type": "application/json"}, model.calls[-1])
         if model.calls
         else ""
     )
-    parts = {"request": request, "answer": shown, "call": call}
+    shown_head = "\n".join(head)
+    parts = {"request": request, "head": shown_head, "answer": f"{shown_head}\n\n{body}", "call": call}
     return "\n\n".join(parts[part] for part in example.shows.split()).strip() + "\n"
 
 

@@ -1,7 +1,7 @@
 """Checks of COMPRESS: the real `openai` client in the turn that rotates its session."""
 
-from continuity_conformance.checks.openai_client import must_equal, real_client, user_message
 from continuity_conformance.checks.registry import check
+from continuity_conformance.checks.support.openai_client import must_equal, real_client, user_message
 from continuity_conformance.scenario.dialogue import Dialogue
 
 

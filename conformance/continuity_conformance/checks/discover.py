@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from continuity_conformance.checks.claims import claims_of, is_proven, verify_claim
 from continuity_conformance.checks.registry import check, concluding
+from continuity_conformance.checks.support.claims import claims_of, is_proven, verify_claim
 from continuity_conformance.core.failure import Inapplicable
 from continuity_conformance.scenario.dialogue import Dialogue
 

@@ -3,8 +3,8 @@
 import asyncio
 from typing import Final
 
-from continuity_conformance.checks.kill_under_load import LoadClient, kill_under_load
 from continuity_conformance.checks.registry import check, disturbing
+from continuity_conformance.checks.support.kill_under_load import LoadClient, kill_under_load
 from continuity_conformance.scenario.dialogue import Dialogue
 
 _KILLS: Final = 3

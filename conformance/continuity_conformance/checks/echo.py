@@ -1,7 +1,7 @@
 """Checks of ECHO: the real `openai` client on both endpoints."""
 
-from continuity_conformance.checks.openai_client import must_equal, real_client, user_message, user_text
 from continuity_conformance.checks.registry import check
+from continuity_conformance.checks.support.openai_client import must_equal, real_client, user_message, user_text
 from continuity_conformance.scenario.dialogue import Dialogue
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from continuity_conformance.checks.registry import check, costly
-from continuity_conformance.checks.server_without_keys import without_a_key
+from continuity_conformance.checks.support.server_without_keys import without_a_key
 from continuity_conformance.scenario.dialogue import Dialogue
 
 _JSON: Final[Mapping[str, str]] = {"Content-Type": "application/json"}

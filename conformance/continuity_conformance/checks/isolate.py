@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from typing import Final
 
-from continuity_conformance.checks.operations import Operation, optional_paths, protected_operations
 from continuity_conformance.checks.registry import check, costly
-from continuity_conformance.checks.server_without_keys import without_a_key
-from continuity_conformance.checks.watched_files import OutsideFiles, outside_files
+from continuity_conformance.checks.support.operations import Operation, optional_paths, protected_operations
+from continuity_conformance.checks.support.server_without_keys import without_a_key
+from continuity_conformance.checks.support.watched_files import OutsideFiles, outside_files
 from continuity_conformance.core.failure import Inapplicable, Unmet, Untested
 from continuity_conformance.http.auth import KeyField
 from continuity_conformance.http.messages import NO_UTF8, Request, dig

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from continuity_conformance.checks.trials import TRIALS
+from continuity_conformance.checks.support.trials import TRIALS
 from continuity_conformance.core.failure import Unmet, Untested
 from continuity_conformance.doctor.cleanup import SESSION_PATHS
 from continuity_conformance.doctor.findings import Topic

@@ -23,7 +23,7 @@ T = TypeVar("T", bound=AboutARequirement)
 
 @dataclass(frozen=True, slots=True)
 class ClassVerdict:
-    """The verdict on one class. `verdict` is None where no requirement of the class applies to the target."""
+    """The verdict on one class. `verdict` is None where the target lacks the feature that the class is about."""
 
     name: str
     verdict: RunVerdict | None
@@ -44,7 +44,7 @@ class ClassVerdict:
 
 
 def summary(verdict: RunVerdict | None, passed: int, applicable: int, next_id: str, needs: Sequence[str]) -> str:
-    """A class in a few words: "conformant", "14 of 16, next: SLUG-03", "needs Core"."""
+    """A class in a few words: "conformant", "17 of 19, next: SLUG-13", "needs Core"."""
     if verdict is None:
         return NOT_APPLICABLE
     if verdict is RunVerdict.CONFORMANT or not applicable:
@@ -78,7 +78,9 @@ def class_verdicts(
     for each in known:
         if each.name in members:
             own = sorted(members[each.name], key=lambda result: each.ids.index(result.id))
-            verdicts[each.name] = _with_requirements(_judge(each.name, own, fail_on), each, verdicts)
+            lacks = any(one.id == each.essential and one.verdict is Verdict.NOT_APPLICABLE for one in own)
+            judged = _judge(each.name, own, fail_on)
+            verdicts[each.name] = _with_requirements(judged, each, verdicts, lacks_the_feature=lacks)
     packs = (name for name in members if name.startswith("pack "))
     return (*verdicts.values(), *(_judge(name, members[name], fail_on) for name in packs))
 
@@ -103,9 +105,16 @@ def _judge(name: str, results: Sequence[Result], fail_on: Level) -> ClassVerdict
     )
 
 
-def _with_requirements(verdict: ClassVerdict, its: ConformanceClass, known: Mapping[str, ClassVerdict]) -> ClassVerdict:
-    """A class whose own requirements hold is incomplete while a class that it requires is not conformant."""
+def _with_requirements(
+    verdict: ClassVerdict, its: ConformanceClass, known: Mapping[str, ClassVerdict], *, lacks_the_feature: bool
+) -> ClassVerdict:
+    """A class whose own requirements hold is incomplete while a class that it requires is not conformant.
+
+    It is not claimed for a server that lacks the feature: that one has nothing that the claim is about.
+    """
     verdict = replace(verdict, decides=its.decides)
+    if verdict.verdict is RunVerdict.CONFORMANT and lacks_the_feature:
+        return replace(verdict, verdict=None)
     unmet = tuple(name for name in its.requires if name in known and known[name].verdict is not RunVerdict.CONFORMANT)
     if verdict.verdict is RunVerdict.CONFORMANT and unmet:
         return replace(verdict, verdict=RunVerdict.INCOMPLETE, needs=unmet)

@@ -12,8 +12,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final, Self, TypeVar
 
-from continuity_conformance.checks.openai_client import load_client, uses_client
 from continuity_conformance.checks.registry import CONCLUDING, disturbs
+from continuity_conformance.checks.support.openai_client import load_client, uses_client
 from continuity_conformance.core.budget import Budget
 from continuity_conformance.core.errors import ContinuityError, KitError
 from continuity_conformance.core.urls import public_url

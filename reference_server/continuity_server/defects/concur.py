@@ -6,8 +6,8 @@ from dataclasses import fields, replace
 from typing import ClassVar
 
 from continuity_server.defects.durable import AnswerOnly, KillLeavesHalfTurn
-from continuity_server.defects.leaving import LeavingAgent
 from continuity_server.defects.registry import defect
+from continuity_server.defects.support.leaving import LeavingAgent
 from continuity_server.rules import Rules
 from continuity_server.rules.error import Case, Kind, Refusal
 from continuity_server.rules.messages import Messages

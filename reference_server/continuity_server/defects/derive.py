@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from continuity_server.defects.owners import OtherOwner
 from continuity_server.defects.registry import defect
+from continuity_server.defects.support.owners import OtherOwner
 from continuity_server.rules import Rules
 from continuity_server.rules.error import invalid
 from continuity_server.rules.messages import Message, Messages

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
 
-from continuity_server.defects.leaving import LeavingAgent
 from continuity_server.defects.registry import defect
+from continuity_server.defects.support.leaving import LeavingAgent
 from continuity_server.rules import Rules
 from continuity_server.rules.messages import Message, Messages
 from continuity_server.store.histories import LAST, Histories

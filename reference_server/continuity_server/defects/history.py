@@ -9,8 +9,9 @@ from typing import Any, ClassVar
 from aiohttp import web
 
 from continuity_server.defects.durable import RenamedHistories
-from continuity_server.defects.leaving import LeavingAgent
 from continuity_server.defects.registry import defect
+from continuity_server.defects.support.leaving import LeavingAgent
+from continuity_server.defects.support.locked import LockingAgent
 from continuity_server.http.chat import ChatHandler
 from continuity_server.http.request import json_body
 from continuity_server.http.responses import ResponsesHandler
@@ -409,20 +410,9 @@ class AbandonedRequestLeavesHalfTurn(Agent):
     "A session whose client hung up on a plain request is busy for good.",
     also=(_WatchedChat, _WatchedResponses),
 )
-class AbandonedRequestLocksSession(Agent):
-    _locked_for_good: ClassVar[set[str]] = set()
-
-    async def _ask_model(self, turn: Turn) -> TurnOutput:
-        output = await super()._ask_model(turn)
-        if turn.sink.gone and not turn.request.stream:
-            self._locked_for_good.add(turn.destination.tip)
-        return output
-
-    def _confirmed(self, request: TurnRequest, expected: Destination) -> Destination | None:
-        destination = super()._confirmed(request, expected)
-        if destination is not None and destination.tip in self._locked_for_good:
-            raise Refusal(Case.SESSION_BUSY, "Another turn of this session is running.", retry_after=1)
-        return destination
+class AbandonedRequestLocksSession(LockingAgent):
+    def _keeps_session(self, turn: Turn) -> bool:
+        return turn.sink.gone and not turn.request.stream
 
 
 @defect("tool-result-dropped", "Results of tool calls do not reach the model again; their calls do.", "agno#9372")

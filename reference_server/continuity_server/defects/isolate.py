@@ -13,9 +13,9 @@ from typing import Any, Final
 from aiohttp import web
 
 from continuity_server.defects.durable import RenamedHistories
-from continuity_server.defects.leaving import LeavingAgent
-from continuity_server.defects.owners import OpenStore, OtherOwner
 from continuity_server.defects.registry import defect
+from continuity_server.defects.support.leaving import LeavingAgent
+from continuity_server.defects.support.owners import OpenStore, OtherOwner
 from continuity_server.http.middleware import Middleware
 from continuity_server.http.request import PRINCIPAL, STREAMING, Access, fields
 from continuity_server.http.responses import ResponsesHandler

@@ -2,17 +2,18 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any
 
 from continuity_server.defects.registry import defect
+from continuity_server.defects.support.locked import LockingAgent
 from continuity_server.http.chat import ChatStream
 from continuity_server.http.response_events import ResponseEvents
 from continuity_server.rules import Rules
-from continuity_server.rules.error import Case, Refusal
+from continuity_server.rules.error import Refusal
 from continuity_server.rules.messages import Message, Messages
 from continuity_server.rules.stream import DONE, Event
 from continuity_server.turn.agent import Agent
-from continuity_server.turn.types import Destination, Turn, TurnOutput, TurnRequest
+from continuity_server.turn.types import Turn, TurnOutput
 
 Chunk = Mapping[str, Any]
 
@@ -135,20 +136,9 @@ class HangUpLeavesCutAnswer(Agent):
 
 
 @defect("hang-up-locks-session", "A session whose client hung up is busy for good.")
-class HangUpLocksSession(Agent):
-    _locked_for_good: ClassVar[set[str]] = set()
-
-    async def _ask_model(self, turn: Turn) -> TurnOutput:
-        output = await super()._ask_model(turn)
-        if turn.sink.gone:
-            self._locked_for_good.add(turn.destination.tip)
-        return output
-
-    def _confirmed(self, request: TurnRequest, expected: Destination) -> Destination | None:
-        destination = super()._confirmed(request, expected)
-        if destination is not None and destination.tip in self._locked_for_good:
-            raise Refusal(Case.SESSION_BUSY, "Another turn of this session is running.", retry_after=1)
-        return destination
+class HangUpLocksSession(LockingAgent):
+    def _keeps_session(self, turn: Turn) -> bool:
+        return turn.sink.gone
 
 
 @defect("streamed-answer-not-stored", "Of a streamed turn only the question is stored.")

@@ -9,6 +9,7 @@ from aiohttp import web
 from continuity_server.http.body import check_tools, expect, fingerprint, model_of, sampling
 from continuity_server.http.request import Access, answer, idempotency_key, json_body
 from continuity_server.http.sse import EventStream
+from continuity_server.http.turn_stream import TurnStream
 from continuity_server.rules import Rules
 from continuity_server.rules.echo import SessionInfo, Surface
 from continuity_server.rules.error import Refusal, invalid
@@ -18,13 +19,11 @@ from continuity_server.turn.agent import Agent
 from continuity_server.turn.types import NoSink, Outcome, TurnOutput, TurnRequest
 
 
-class ChatStream:
+class ChatStream(TurnStream):
     """A streamed chat completion. STREAM-01: one id in all chunks; STREAM-02: it ends with `data: [DONE]`."""
 
     def __init__(self, stream: EventStream, rules: Rules, request: TurnRequest) -> None:
-        self._stream = stream
-        self._rules = rules
-        self._request = request
+        super().__init__(stream, rules, request)
         self._frame = {
             "id": request.answer_id,
             "object": "chat.completion.chunk",
@@ -33,28 +32,10 @@ class ChatStream:
         }
         self._sent = 0
 
-    async def run(self, agent: Agent) -> web.StreamResponse:
-        try:
-            await self._finish(await agent.turn(self._request, self))
-        except Refusal as refusal:
-            if not self._stream.opened:
-                raise
-            await self._fail(refusal)
-        return self._stream.response
-
-    @property
-    def gone(self) -> bool:
-        return self._stream.gone
-
     async def text(self, session_info: SessionInfo, delta: str) -> None:
         await self._open(session_info)
         self._sent += len(delta)
         await self._stream.send(self._chunk({"content": delta}))
-
-    async def _open(self, session_info: SessionInfo) -> None:
-        if not self._stream.opened:
-            await self._stream.open(self._rules.answer_fields(session_info))
-            await self._begin()
 
     async def _begin(self) -> None:
         await self._stream.send(self._chunk({"role": "assistant", "content": ""}))

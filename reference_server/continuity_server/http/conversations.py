@@ -7,25 +7,15 @@ from typing import Any
 from aiohttp import web
 
 from continuity_server.http.body import expect
-from continuity_server.http.request import PRINCIPAL, Access, answer, json_body
-from continuity_server.rules import Rules
+from continuity_server.http.request import PRINCIPAL, answer, json_body
+from continuity_server.http.stored import StoredHandler
 from continuity_server.rules.compress import Session
 from continuity_server.rules.error import Case, Refusal, invalid
 from continuity_server.store.records import StoredConversation
-from continuity_server.store.store import Store
-from continuity_server.turn.locks import Locks
-from continuity_server.turn.resolve import Resolver
 
 
-class ConversationsHandler:
+class ConversationsHandler(StoredHandler):
     """The endpoints. A conversation object is a slug with a session that begins with its first turn."""
-
-    def __init__(self, rules: Rules, access: Access, store: Store, resolver: Resolver, locks: Locks) -> None:
-        self._rules = rules
-        self._access = access
-        self._store = store
-        self._resolver = resolver
-        self._locks = locks
 
     async def post(self, request: web.Request) -> web.Response:
         """SLUG-24: a new conversation under a minted id."""
@@ -56,9 +46,7 @@ class ConversationsHandler:
 
     def _deleted(self, session: Session | None) -> list[str]:
         """The sessions of a conversation: none before its first turn."""
-        if session is None:
-            return []
-        return self._rules.deleted_with(session, self._store.family(session.owner, session.root))
+        return [] if session is None else self._deleted_with(session)
 
     def _conversation(self, request: web.Request) -> StoredConversation:
         """ISOLATE-06: the conversation of another principal is unknown."""

@@ -3,39 +3,22 @@
 import itertools
 from typing import Any
 
-from aiohttp import web
-
 from continuity_server.http.sse import EventStream
+from continuity_server.http.turn_stream import TurnStream
 from continuity_server.rules import Rules
 from continuity_server.rules.echo import SessionInfo
 from continuity_server.rules.error import Refusal
-from continuity_server.turn.agent import Agent
 from continuity_server.turn.types import Outcome, TurnRequest
 
 
-class ResponseEvents:
+class ResponseEvents(TurnStream):
     """STREAM-01: one response id in all events; STREAM-02: it ends with response.completed or response.failed."""
 
     def __init__(self, stream: EventStream, rules: Rules, request: TurnRequest, frame: dict[str, Any]) -> None:
-        self._stream = stream
-        self._rules = rules
-        self._request = request
+        super().__init__(stream, rules, request)
         self._frame = frame
         self._numbers = itertools.count()
         self._sent = ""
-
-    async def run(self, agent: Agent) -> web.StreamResponse:
-        try:
-            await self._finish(await agent.turn(self._request, self))
-        except Refusal as refusal:
-            if not self._stream.opened:
-                raise
-            await self._fail(refusal)
-        return self._stream.response
-
-    @property
-    def gone(self) -> bool:
-        return self._stream.gone
 
     async def text(self, session_info: SessionInfo, delta: str) -> None:
         await self._open(session_info)
@@ -43,11 +26,6 @@ class ResponseEvents:
             await self._begin_message()
         self._sent += delta
         await self._send("response.output_text.delta", **self._part_place(), delta=delta, logprobs=[])
-
-    async def _open(self, session_info: SessionInfo) -> None:
-        if not self._stream.opened:
-            await self._stream.open(self._rules.answer_fields(session_info))
-            await self._begin()
 
     async def _begin(self) -> None:
         await self._send("response.created", response=self._frame)

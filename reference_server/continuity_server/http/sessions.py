@@ -4,25 +4,15 @@ from typing import Any
 
 from aiohttp import web
 
-from continuity_server.http.request import PRINCIPAL, Access, answer
-from continuity_server.rules import Rules
+from continuity_server.http.request import PRINCIPAL, answer
+from continuity_server.http.stored import StoredHandler
 from continuity_server.rules.compress import Session
 from continuity_server.rules.echo import is_id
 from continuity_server.rules.error import Case, Refusal, invalid
-from continuity_server.store.store import Store
-from continuity_server.turn.locks import Locks
-from continuity_server.turn.resolve import Resolver
 
 
-class SessionsHandler:
+class SessionsHandler(StoredHandler):
     """The endpoints. An id names that one session here: a compressed parent shows itself, not its tip (COMPRESS-10)."""
-
-    def __init__(self, rules: Rules, access: Access, store: Store, resolver: Resolver, locks: Locks) -> None:
-        self._rules = rules
-        self._access = access
-        self._store = store
-        self._resolver = resolver
-        self._locks = locks
 
     async def get(self, request: web.Request) -> web.Response:
         session = self._session(request)
@@ -53,8 +43,7 @@ class SessionsHandler:
         session = self._session(request)
         async with self._locks.chain(session.owner, session.root):
             session = self._session(request)
-            family = self._store.family(session.owner, session.root)
-            await self._store.delete_sessions(session.owner, self._rules.deleted_with(session, family))
+            await self._store.delete_sessions(session.owner, self._deleted_with(session))
         return answer({"id": session.id, "object": "session", "deleted": True})
 
     def _session(self, request: web.Request) -> Session:

@@ -33,6 +33,7 @@ def load_classes(
             tuple(each.get("requires", ())),
             tuple(each["requirements"]),
             each.get("decides", True),
+            each.get("essential", ""),
         )
         for each in data["classes"]
     )
@@ -63,6 +64,8 @@ def _check_names(document: Document, classes: Sequence[ConformanceClass], select
 def _check_members(document: Document, classes: Iterable[ConformanceClass], known: Collection[str]) -> None:
     seen: dict[str, str] = {}
     for index, each in enumerate(classes):
+        if each.essential:
+            _known(document, ("classes", index, "essential"), each.essential, each.ids, "this class does not have")
         for number, identity in enumerate(each.ids):
             path = ("classes", index, "requirements", number)
             _known(document, path, identity, known, "no requirement has the id")

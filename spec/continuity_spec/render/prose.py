@@ -16,13 +16,16 @@ import yaml
 from continuity_spec.model import ConformanceClass, Requirement, Spec
 from continuity_spec.openapi.document import load_openapi
 
-_PLACEHOLDER = re.compile(r"\{\{([a-z-]+)(?: ([a-z-]+))?\}\}")
+_PLACEHOLDER = re.compile(r"\{\{([a-z-]+)(?: ([A-Za-z-]+))?\}\}")
 _METHODS = ("get", "post", "delete")
 _CONTROLS = "/conformance/"
+_ERRORS = "ERROR-"
+_USUAL = ("Core",)
+"""What the document says once that a class requires."""
 _OBVIOUS = frozenset({"tells"})
 """Conditions that the document states once for all requirements."""
-_OF_THE_FILES = frozenset({"Format", "On a server that has lived"})
-"""Parts of the vectors' page that are not about the algorithms."""
+_ALGORITHM = "Algorithm"
+"""The part of each section of the vectors' page that this document repeats."""
 _WITHOUT = {"derivation": "none", "environment": "none"}
 """Options with a value that means "does not do it": a condition that allows all other values names only the option."""
 Words = Mapping[str, Mapping[str, Any]]
@@ -32,22 +35,24 @@ def render_prose(spec: Spec) -> str:
     """Return the whole document, in Markdown."""
     words: Words = yaml.safe_load(_bundled("prose/words.yaml"))
     release = max(spec.releases, key=_version)
-    fillings: Mapping[str, Callable[[], str]] = {
-        "release": lambda: release,
-        "count": lambda: str(sum(len(each.ids) for each in spec.classes)),
-        "definitions": lambda: "\n".join(f"- **{word}**: {text}" for word, text in words["definitions"].items()),
-        "endpoints": lambda: "\n".join(_endpoints()),
-        "options": lambda: "\n".join(_options(words["options"])),
-        "offers": lambda: "; ".join(_offers(words["offers"])),
-        "errors": lambda: "\n".join(_errors()),
-        "classes": lambda: "\n".join(_classes(spec)),
-        "requirements": lambda: "\n\n".join(_requirements(spec, words["areas"])),
-        "derivation": lambda: _vectors_section("Derivation"),
-        "tip-resolution": lambda: _vectors_section("Tip resolution"),
+    classes = {each.name: each for each in spec.classes}
+    fillings: Mapping[str, Callable[[str], str]] = {
+        "release": lambda _: release,
+        "count": lambda _: str(sum(len(each.ids) for each in spec.classes)),
+        "definitions": lambda _: "\n".join(f"- **{word}**: {text}" for word, text in words["definitions"].items()),
+        "endpoints": lambda _: "\n".join(_endpoints()),
+        "options": lambda _: "\n".join(_options(words["options"])),
+        "offers": lambda _: ", ".join(_offers(words["offers"])),
+        "errors": lambda _: "\n".join(_errors(spec)),
+        "claim": lambda name: _claim(classes[name]),
+        "requirements": lambda name: "\n".join(_requirements(spec, classes[name], words["needs"])),
+        "example": _example,
+        "derivation": lambda _: _vectors_section("Derivation"),
+        "tip-resolution": lambda _: _vectors_section("Tip resolution"),
     }
 
     def fill(found: re.Match[str]) -> str:
-        return _example(found[2]) if found[1] == "example" else fillings[found[1]]()
+        return fillings[found[1]](found[2])
 
     return re.sub(r"\n{3,}", "\n\n", _PLACEHOLDER.sub(fill, _bundled("prose/document.md")))
 
@@ -75,14 +80,17 @@ def _operations() -> Iterator[tuple[str, str, Mapping[str, Any]]]:
 
 
 def _endpoints() -> Iterator[str]:
-    yield "| request | meaning | only if offered |"
+    """The table of endpoints: a row for each path, whose methods all belong to one offer."""
+    yield "| path | methods | only if offered |"
     yield "|---|---|---|"
+    rows: dict[tuple[str, str], list[str]] = {}
     for method, path, operation in _operations():
-        yield f"| `{method.upper()} {path}` | {operation['summary']} | {operation.get('x-continuity-offer', '')} |"
+        rows.setdefault((path, operation.get("x-continuity-offer", "")), []).append(method.upper())
+    yield from (f"| `{path}` | {', '.join(methods)} | {offer} |" for (path, offer), methods in rows.items())
 
 
 def _options(meanings: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
-    yield "| option | about | values, and what each means for a client |"
+    yield "| option | about | values |"
     yield "|---|---|---|"
     for option, schema in load_openapi()["components"]["schemas"]["Options"]["properties"].items():
         known = meanings.get(option, {})
@@ -92,19 +100,34 @@ def _options(meanings: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
 
 def _offers(meanings: Mapping[str, str]) -> Iterator[str]:
     for offer in load_openapi()["components"]["schemas"]["Continuity"]["properties"]["offers"]["items"]["enum"]:
-        yield f"**{offer}** ({meanings.get(offer, '')})"
+        meaning = meanings.get(offer)
+        yield f"**{offer}** ({meaning})" if meaning else f"**{offer}**"
 
 
-def _errors() -> Iterator[str]:
-    """The table of errors: every code that an example of an error in the document has."""
-    yield "| status | code | type | when |"
-    yield "|---|---|---|---|"
-    rows: dict[str, str] = {}
+def _errors(spec: Spec) -> Iterator[str]:
+    """The table of errors: every code that an example of an error in the document has, by status and type."""
+    yield "| status | type | code |"
+    yield "|---|---|---|"
+    rows: dict[tuple[str, str], list[str]] = {}
     for _, _, operation in _operations():
         for status, answer in operation["responses"].items():
             for code, kind, when in _examples_of_errors(_resolved(answer)):
-                rows.setdefault(f"{status} {code}", f"| {status} | `{code}` | `{kind}` | {when} |")
-    yield from (rows[key] for key in sorted(rows))
+                codes = rows.setdefault((status, kind), [])
+                text = f"`{code}`{_details(spec, code, when)}"
+                codes.extend([text] if text not in codes else ())
+    yield from (f"| {status} | `{kind}` | {', '.join(codes)} |" for (status, kind), codes in sorted(rows.items()))
+
+
+def _details(spec: Spec, code: str, when: str) -> str:
+    """When the error is due, if its code does not say it, and the requirements that name it."""
+    parts = [f"{when[:1].lower()}{when[1:]}", *(entry.id for entry in _about_errors(spec) if f"`{code}`" in entry.text)]
+    text = "; ".join(part for part in parts if part)
+    return f" ({text})" if text else ""
+
+
+def _about_errors(spec: Spec) -> Iterator[Requirement]:
+    """The requirements about one error each: the table shows them, and the list of their class does not."""
+    return (entry for entry in spec.requirements if entry.id.startswith(_ERRORS))
 
 
 def _examples_of_errors(answer: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
@@ -112,11 +135,7 @@ def _examples_of_errors(answer: Mapping[str, Any]) -> Iterator[tuple[str, str, s
     for example in content.get("examples", {}).values():
         error = _resolved(example)["value"].get("error")
         if error:
-            yield (
-                error["code"] or "null",
-                error["type"],
-                example.get("summary") or error["message"].removesuffix("."),
-            )
+            yield error["code"] or "null", error["type"], example.get("summary", "")
 
 
 def _resolved(node: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -129,38 +148,24 @@ def _resolved(node: Mapping[str, Any]) -> Mapping[str, Any]:
 # Of the requirements
 
 
-def _classes(spec: Spec) -> Iterator[str]:
-    yield "| class | claim | requires | requirements |"
-    yield "|---|---|---|---|"
-    for each in spec.classes:
-        yield f"| {each.name} | {each.claim} | {', '.join(each.requires) or 'nothing'} | {len(each.ids)} |"
+def _claim(each: ConformanceClass) -> str:
+    requires = "" if each.requires in {(), _USUAL} else f" It requires {', '.join(each.requires)}."
+    aside = "" if each.decides else " The class is reported, and decides only where it is claimed."
+    return f"*Claim:* {each.claim}{requires}{aside}"
 
 
-def _requirements(spec: Spec, areas: Mapping[str, str]) -> Iterator[str]:
-    for each in spec.classes:
-        aside = "" if each.decides else "\n\nIt is reported, and decides only where it is claimed."
-        yield f"### {each.name}{aside}"
-        yield from (_area(area, entries, areas) for area, entries in _by_area(spec, each).items())
+def _requirements(spec: Spec, each: ConformanceClass, named: Mapping[str, str]) -> Iterator[str]:
+    """The requirements of a class, in its order. `named`: conditions that are no offers, and how to say them."""
+    listed = (spec.requirement(identity) for identity in each.ids if not identity.startswith(_ERRORS))
+    return (f"- {_sentence(entry, named)}" for entry in listed)
 
 
-def _by_area(spec: Spec, conformance_class: ConformanceClass) -> Mapping[str, list[Requirement]]:
-    """The requirements of a class by area, both in the order of the class."""
-    by_area: dict[str, list[Requirement]] = {}
-    for identity in conformance_class.ids:
-        entry = spec.requirement(identity)
-        by_area.setdefault(entry.id.partition("-")[0], []).append(entry)
-    return by_area
-
-
-def _area(area: str, entries: list[Requirement], areas: Mapping[str, str]) -> str:
-    title = areas.get(area, area.lower())
-    return "\n".join([f"{title[0].upper()}{title[1:]}:\n", *(f"- {_sentence(entry)}" for entry in entries)])
-
-
-def _sentence(entry: Requirement) -> str:
+def _sentence(entry: Requirement, named: Mapping[str, str]) -> str:
     level = "" if entry.level.value in entry.text else f" ({entry.level.value})"
     conditions = [_condition(option, entry.when[option]) for option in sorted(entry.when.keys() - _OBVIOUS)]
-    conditions += [f"offers {', '.join(sorted(entry.needs))}"] if entry.needs else []
+    conditions += [named[need] for need in sorted(entry.needs) if need in named]
+    offers = ", ".join(need for need in sorted(entry.needs) if need not in named)
+    conditions += [f"offers {offers}"] if offers else []
     condition = f" *({', '.join(conditions)})*" if conditions else ""
     return f"**{entry.id}**{level} {' '.join(entry.text.split())}{condition}"
 
@@ -168,9 +173,7 @@ def _sentence(entry: Requirement) -> str:
 def _condition(option: str, values: tuple[str, ...]) -> str:
     unless = _WITHOUT.get(option)
     return (
-        f"{option} is not {unless}"
-        if unless and len(values) > 1 and unless not in values
-        else f"{option}={'/'.join(values)}"
+        f"{option}≠{unless}" if unless and len(values) > 1 and unless not in values else f"{option}={'/'.join(values)}"
     )
 
 
@@ -178,10 +181,9 @@ def _condition(option: str, values: tuple[str, ...]) -> str:
 
 
 def _vectors_section(title: str) -> str:
-    """Return a section of the vectors' page without the part about the format of the files, as a part of this document."""
+    """Return the algorithm from a section of the vectors' page."""
     sections = dict(_split(_bundled("vectors/README.md"), "# "))
-    parts = [text for heading, text in _split(sections[title], "## ") if heading and heading not in _OF_THE_FILES]
-    return "\n\n".join(part.strip() for part in parts)
+    return dict(_split(sections[title], "## "))[_ALGORITHM].strip()
 
 
 def _split(text: str, marker: str) -> Iterator[tuple[str, str]]:

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from continuity_conformance.checks.claims import PROVEN_BY, UNPROVABLE
 from continuity_conformance.checks.registry import CONCLUDING
-from continuity_conformance.checks.trials import TRIALS
+from continuity_conformance.checks.support.claims import PROVEN_BY, UNPROVABLE
+from continuity_conformance.checks.support.trials import TRIALS
 from continuity_conformance.core.verdicts import Verdict
 from continuity_conformance.run.session import Run
 from continuity_conformance.target.resolve import resolve

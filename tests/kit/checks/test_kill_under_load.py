@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from continuity_conformance.checks.kill_under_load import LoadClient, kill_under_load
+from continuity_conformance.checks.support.kill_under_load import LoadClient, kill_under_load
 from continuity_conformance.core.failure import Unmet
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from thread_servers import http_server
 
-from continuity_conformance.checks.openai_client import real_client
+from continuity_conformance.checks.support.openai_client import real_client
 from continuity_conformance.core.errors import NotStartedError, UnreachableError
 from continuity_conformance.core.failure import Unmet
 from continuity_conformance.http.auth import KeyField

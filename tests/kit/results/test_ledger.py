@@ -207,6 +207,18 @@ def test_a_class_of_which_nothing_applies_is_not_claimed():
     assert written["Core"] == "conformant"
 
 
+@pytest.mark.parametrize("each", [each for each in RELEASE.classes if each.essential], ids=lambda each: each.name)
+def test_a_class_is_not_claimed_for_a_server_that_lacks_its_feature(each):
+    assert classes({each.essential: Verdict.NOT_APPLICABLE})[each.name] == "not applicable"
+    assert classes({})[each.name] == "conformant"
+
+
+def test_a_failure_in_a_class_is_told_although_the_server_lacks_its_feature():
+    verdicts = {"ISOLATE-06": Verdict.NOT_APPLICABLE, "ISOLATE-01": Verdict.FAIL}
+
+    assert classes(verdicts)["Tenants"].endswith("next: ISOLATE-01")
+
+
 def test_a_class_tells_how_far_it_is_and_what_comes_next():
     failed = {"SLUG-07": Verdict.FAIL}
 

@@ -42,6 +42,7 @@ def test_a_spec_may_have_no_classes(tmp_path: Path):
         ("[HISTORY-02, ", "[HISTORY-02, SLUG-01, ", "SLUG-01 is in the class Core too"),
         ("requires: [Core]", "requires: [Strict]", "no class above this one is called Strict"),
         ("name: Responses", "name: Core", "the name Core is used twice"),
+        ("essential: SLUG-13", "essential: HISTORY-02", "this class does not have HISTORY-02"),
     ],
 )
 def test_a_mistake_is_reported_at_its_place(tmp_path: Path, before: str, after: str, message: str):

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from continuity_conformance.checks.trials import TRIALS
+from continuity_conformance.checks.support.trials import TRIALS
 from continuity_conformance.core.failure import Unmet, Untested
 from continuity_conformance.core.verdicts import Evidence, Result, Verdict
 from continuity_conformance.scenario.context import Target

@@ -1,0 +1,1 @@
+"""What several defects need. There is no defect here."""
