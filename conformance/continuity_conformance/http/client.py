@@ -74,6 +74,11 @@ class Transport:
         answer = await self._within_deadline(request)
         return replace(answer, started=started, seconds=time.monotonic() - started)
 
+    async def send_repeatable(self, request: Request) -> Answer:
+        """Send a request that may arrive twice: it is sent again, once, where a connection that had been used before was lost."""
+        answer = await self.send(request)
+        return await self.send(request) if answer.stale else answer
+
     async def _within_deadline(self, request: Request) -> Answer:
         try:
             async with asyncio.timeout(self._seconds):
@@ -125,6 +130,10 @@ class BoundedTransport:
     async def send(self, request: Request) -> Answer:
         async with self._places:
             return await self._transport.send(request)
+
+    async def send_repeatable(self, request: Request) -> Answer:
+        async with self._places:
+            return await self._transport.send_repeatable(request)
 
 
 AnyTransport = Transport | BoundedTransport

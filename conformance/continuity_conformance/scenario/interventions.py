@@ -122,7 +122,7 @@ class Interventions:
         """Verify evictions, once and at the end: reading a response refreshes the cache."""
         for response in self._evicted:
             request = plain_request(self._context, self._variables, made_step("get", {"response": response}))
-            answer = await self._context.transport.send(request)
+            answer = await self._context.transport.send_repeatable(request)
             if answer.status != _GONE:
                 raise Untested(f"the target still has the response that was evicted (GET gives {answer.status})")
 
@@ -202,7 +202,7 @@ class Interventions:
     async def _fill(self, label: str) -> Answer:
         content = {"input": self._wording.user_text(label)}
         request = turn_request(self._context, self._variables, made_step("respond", {"say": label}), content)
-        return await self._context.transport.send(request)
+        return await self._context.transport.send_repeatable(request)
 
     async def _legacy(self, params: Mapping[str, Any]) -> None:
         rows: Sequence[Mapping[str, Any]] = params["rows"]

@@ -15,6 +15,7 @@ from continuity_conformance.target.control_context import Control
 DEFAULT_HEADER: Final = "X-Hermes-Session-Id"
 _TOO_MANY: Final = 429
 _AT_ONCE: Final = 20
+_SHARED_RESPONSES: Final = 1000
 DEFAULT_ORIGIN: Final = "http://continuity.test"
 DEFAULT_SESSIONS: Final = "/v1/sessions"
 DEFAULT_OPTIONS: Final[Mapping[str, str]] = MappingProxyType(
@@ -171,6 +172,17 @@ class Profile:
         """The header fields of every request: the kit's User-Agent, the profile's own headers, and the key where there is one."""
         fields = [("User-Agent", USER_AGENT), *self.headers.items()]
         return [*fields, self.key_field.filled(key)] if key else fields
+
+    @property
+    def shared_responses(self) -> int:
+        """How many responses the cache of a server that scenarios share holds; 0: unknown.
+
+        Where `process.alone` adds arguments, `limits.responses` is about the servers that play alone, and the others hold at least a thousand.
+        """
+        alone = self.process is not None and bool(self.process.alone)
+        return (
+            max(self.limits.responses, _SHARED_RESPONSES) if alone and self.limits.responses else self.limits.responses
+        )
 
     @property
     def secrets(self) -> tuple[str, ...]:

@@ -9,7 +9,10 @@ from continuity_conformance.fuzz.sequence.counterexample import parsed_steps
 from continuity_conformance.fuzz.sequence.generator import GeneratedSequence, YamlStep
 from continuity_conformance.scenario.context import Context
 from continuity_conformance.scenario.dialogue import Dialogue
+from continuity_conformance.scenario.doubt import Circumstances, doubt
+from continuity_conformance.scenario.stored_responses import stored_responses
 from continuity_conformance.target.shared_restart import SharedRestarts
+from continuity_spec import Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,15 +21,28 @@ class SequenceResult:
 
     unmet: Unmet | None = None
     untested: tuple[str, ...] = ()
+    doubtful: bool = False
+    """The failure may be the kit's fault (`scenario.doubt`)."""
 
 
 async def play(context: Context, steps: Sequence[YamlStep]) -> SequenceResult:
-    """Play one sequence to its end, or to the first step that fails."""
-    dialogue = Dialogue(context, {})
+    """Play one sequence to its end, or to the first step that fails. A failure that may be the kit's fault is played again, once."""
+    result = await _play(context, steps)
+    return await _play(context, steps) if result.doubtful else result
+
+
+async def _play(context: Context, steps: Sequence[YamlStep]) -> SequenceResult:
+    parsed = parsed_steps(steps)
+    async with context.cache.lease(stored_responses(parsed, context.target.profile)):
+        return await _play_in_its_room(context, parsed)
+
+
+async def _play_in_its_room(context: Context, steps: Sequence[Step]) -> SequenceResult:
+    dialogue, beside = Dialogue(context, {}), Circumstances.of(context, shared=True)
     try:
-        await dialogue.play(parsed_steps(steps))
+        await dialogue.play(steps)
     except Unmet as unmet:
-        return SequenceResult(unmet)
+        return SequenceResult(unmet, doubtful=doubt(dialogue.record, beside) is not None)
     except Untested as reason:
         return SequenceResult(untested=(str(reason),))
     finally:

@@ -1,0 +1,135 @@
+"""Plays one scenario on a given server and returns its evidence. Where and when it plays is the scheduler's matter.
+
+A failure that may be the kit's fault (`scenario.doubt`) is played again, once.
+"""
+
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from continuity_conformance.checks.registry import CHECKS, SEEDED
+from continuity_conformance.core.budget import DEFAULT_EXAMPLES, Budget
+from continuity_conformance.core.errors import ContinuityError, UnreachableError
+from continuity_conformance.core.failure import Untested
+from continuity_conformance.core.stopwatch import Stopwatch
+from continuity_conformance.core.urls import public_url
+from continuity_conformance.core.verdicts import Evidence, Verdict
+from continuity_conformance.http.connect import must_answer
+from continuity_conformance.results.outcome import Played, Scene, outcome
+from continuity_conformance.results.redaction import Redactor
+from continuity_conformance.scenario.context import Context
+from continuity_conformance.scenario.dialogue import Dialogue
+from continuity_conformance.scenario.doubt import Circumstances, Doubt, doubt
+from continuity_conformance.scenario.fill_context import Room
+from continuity_spec import Requirement, Scenario
+
+_TRIES: Final = 4
+"""How often a scenario is tried where its fillers made the target compress too early; each try uses fewer of them."""
+_CONFIRMED: Final = 3
+"""After so many repetitions that failed in the same way again, and none that helped, the target itself does it: no more are played."""
+_PATIENCE: Final = 5.0
+"""Seconds in which a target that is alive accepts a connection, also on a busy machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioRun:
+    """A scenario of a requirement, with one of its examples. `watch` measures the time that the requirement uses."""
+
+    requirement: Requirement
+    scenario: Scenario
+    example: Mapping[str, Any]
+    watch: Stopwatch
+
+    @property
+    def play(self) -> Callable[[Dialogue], Awaitable[None]]:
+        check = self.requirement.check
+        return CHECKS[check] if check is not None else lambda dialogue: dialogue.play(self.scenario.steps)
+
+    @property
+    def seeded(self) -> bool:
+        return self.requirement.check in SEEDED
+
+
+class ScenarioPlayer:
+    """`played`: every dialogue of the run, for what is judged on all answers."""
+
+    def __init__(self, target: str, redactor: Redactor, budget: Budget) -> None:
+        self.played: list[Played] = []
+        self._target = target
+        self._redactor = redactor
+        self._budget = budget
+        self._in_vain: Counter[Doubt] = Counter()
+        self._helped: set[Doubt] = set()
+
+    async def play(self, run: ScenarioRun, context: Context, *, shared: bool) -> tuple[Evidence, Doubt | None]:
+        """Play, and say why a failure may be the kit's fault. `shared`: other scenarios play on the same server."""
+        return await self._play(run, context, shared=shared, again=None)
+
+    async def play_again(self, run: ScenarioRun, context: Context, first: Evidence, why: Doubt) -> Evidence:
+        """Play a second time, on a server where nothing else plays. The result counts, whatever it is."""
+        if self._in_vain[why] >= _CONFIRMED and why not in self._helped:
+            return first
+        # Checks with generated data share one campaign: it is played again too.
+        fresh = replace(context, shared={"again": True}) if run.seeded else context
+        evidence, doubt_again = await self._play(run, fresh, shared=False, again=why)
+        if doubt_again is why:
+            self._in_vain[why] += 1
+        else:
+            self._helped.add(why)
+        return evidence
+
+    async def _play(
+        self, run: ScenarioRun, context: Context, *, shared: bool, again: Doubt | None
+    ) -> tuple[Evidence, Doubt | None]:
+        """Start again with fresh variables where the fillers made the target compress too early."""
+        room: Room = {}
+        with run.watch.running():
+            for _ in range(_TRIES):
+                known, beside = room.copy(), Circumstances.of(context, shared=shared)
+                dialogue = Dialogue(context, run.example, room)
+                if again is not None:
+                    dialogue.record.log.intervention("", "played again alone", f"because the first time {again}")
+                evidence = await self._play_once(run, dialogue)
+                if room == known:
+                    break
+        failed = evidence.outcome is Verdict.FAIL
+        if shared and (failed or evidence.outcome is Verdict.ERROR):
+            await _must_live(dialogue, run.requirement.id)
+        return evidence, doubt(dialogue.record, beside) if failed else None
+
+    async def _play_once(self, run: ScenarioRun, dialogue: Dialogue) -> Evidence:
+        budget = self._budget if run.seeded else None
+        if budget is not None and budget.lowered:
+            dialogue.untested.append(
+                f"only {budget.examples} of {DEFAULT_EXAMPLES} examples were tried (limits.examples): enough to fail, not to pass"
+            )
+        scene = Scene(run.requirement, run.scenario.name, dialogue.description, self._target, self._redactor, budget)
+        try:
+            evidence = await outcome(scene, dialogue, run.play(dialogue))
+        finally:
+            await _end(dialogue)
+        self.played.append(Played(dialogue, evidence, run.requirement.id))
+        return evidence
+
+
+async def _end(dialogue: Dialogue) -> None:
+    try:
+        await dialogue.leave()
+    except (ContinuityError, Untested) as reason:
+        dialogue.untested.append(str(reason))
+
+
+async def _must_live(dialogue: Dialogue, requirement: str) -> None:
+    """After a lost connection: raise UnreachableError if the target accepts no more. A dead target says nothing about its contract."""
+    if not any(exchange.answer.error and not exchange.answer.status for exchange in dialogue.exchanges):
+        return
+    server = dialogue.context.server
+    try:
+        await must_answer(server.url, server.profile.ca, _PATIENCE)
+    except UnreachableError as error:
+        raise UnreachableError(
+            f"The target died during the run, as {requirement} showed: {error.what}",
+            where=public_url(server.url),
+            do=server.last_output or "See its own log, start it again, and repeat the run.",
+        ) from None
