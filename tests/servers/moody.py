@@ -130,11 +130,18 @@ def _free_port() -> int:
         return int(listener.getsockname()[1])
 
 
+def _listens(port: int) -> bool:
+    with socket.socket() as client:
+        return client.connect_ex(("127.0.0.1", port)) == 0
+
+
 async def main(mood: str, port: str, model: str, *options: str) -> None:
     backend = _free_port()
     with tempfile.TemporaryDirectory() as folder:
         command = (f"--port={backend}", f"--db={Path(folder) / 'moody.db'}", f"--model={model}", *options)
         server = await asyncio.create_subprocess_exec(sys.executable, "-m", "continuity_server", *command)
+        while not _listens(backend):  # noqa: ASYNC110 - there is no event for a port
+            await asyncio.sleep(0.02)
         proxy = Proxy(mood, f"http://127.0.0.1:{backend}")
         app = web.Application()
         app.router.add_route("*", "/{path:.*}", proxy.handle)

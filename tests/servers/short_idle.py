@@ -2,6 +2,7 @@
 
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
@@ -11,11 +12,13 @@ _ANSWER: Final = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-
 
 
 @contextmanager
-def short_idle_server(idle: float = 60.0, answers: int = 1000, last: bytes = b"") -> Iterator[tuple[str, list[int]]]:
+def short_idle_server(
+    idle: float = 60.0, answers: int = 1000, last: bytes = b"", delay: float = 0.0
+) -> Iterator[tuple[str, list[int]]]:
     """Yield the URL, and how many requests each connection had.
 
     `idle`: seconds without a request until a connection is closed. `answers`: how many requests of a connection are answered; the next one gets `last`, and
-    the connection is closed.
+    the connection is closed. `delay`: seconds before each answer.
     """
     listener = socket.create_server(("127.0.0.1", 0))
     counts: list[int] = []
@@ -37,6 +40,7 @@ def short_idle_server(idle: float = 60.0, answers: int = 1000, last: bytes = b""
                 if counts[number] > answers:
                     connection.sendall(last)
                     return
+                time.sleep(delay)
                 connection.sendall(_ANSWER)
 
     threading.Thread(target=accept, daemon=True).start()

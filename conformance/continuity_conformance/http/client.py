@@ -17,6 +17,7 @@ from http.client import HTTPException
 from typing import Any, Final, Self
 
 import aiohttp
+from aiohttp.connector import Connection
 from yarl import URL
 
 from continuity_conformance.http import raw
@@ -36,6 +37,26 @@ IDLE_SECONDS: Final = 0.25
 _PIECE: Final = 256 * 1024
 
 
+class _Connector(aiohttp.TCPConnector):
+    """A pool that keeps a connection only if its last exchange was short.
+
+    The target's clock for idle connections starts with its answer. A busy kit may read that answer late, and must not take the connection for a fresh one.
+    """
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        self._taken: dict[object, float] = {}
+
+    async def connect(self, *given: Any, **more: Any) -> Connection:
+        connection = await super().connect(*given, **more)
+        self._taken[connection.protocol] = time.monotonic()
+        return connection
+
+    def _release(self, key: Any, protocol: Any, *, should_close: bool = False) -> None:
+        used = time.monotonic() - self._taken.pop(protocol, 0.0)
+        super()._release(key, protocol, should_close=should_close or used > IDLE_SECONDS)
+
+
 class Transport:
     """Sends requests over one connection pool."""
 
@@ -48,7 +69,7 @@ class Transport:
         """How many POST requests were sent to each origin."""
 
     async def __aenter__(self) -> Self:
-        connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=IDLE_SECONDS, ssl=self._trusted)
+        connector = _Connector(limit=0, keepalive_timeout=IDLE_SECONDS, ssl=self._trusted)
         trace = aiohttp.TraceConfig()
         trace.on_connection_reuseconn.append(_note_reuse)
         self._session = aiohttp.ClientSession(

@@ -10,14 +10,13 @@ from typing import Any, Final
 
 from continuity_conformance.checks.registry import CHECKS, SEEDED
 from continuity_conformance.core.budget import DEFAULT_EXAMPLES, Budget
-from continuity_conformance.core.errors import ContinuityError, UnreachableError
+from continuity_conformance.core.errors import ContinuityError
 from continuity_conformance.core.failure import Untested
 from continuity_conformance.core.stopwatch import Stopwatch
-from continuity_conformance.core.urls import public_url
 from continuity_conformance.core.verdicts import Evidence, Verdict
-from continuity_conformance.http.connect import must_answer
 from continuity_conformance.results.outcome import Played, Scene, outcome
 from continuity_conformance.results.redaction import Redactor
+from continuity_conformance.run.life_check import LifeCheck
 from continuity_conformance.scenario.context import Context
 from continuity_conformance.scenario.dialogue import Dialogue
 from continuity_conformance.scenario.doubt import Circumstances, Doubt, doubt
@@ -28,8 +27,6 @@ _TRIES: Final = 4
 """How often a scenario is tried where its fillers made the target compress too early; each try uses fewer of them."""
 _CONFIRMED: Final = 3
 """After so many repetitions that failed in the same way again, and none that helped, the target itself does it: no more are played."""
-_PATIENCE: Final = 5.0
-"""Seconds in which a target that is alive accepts a connection, also on a busy machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +58,7 @@ class ScenarioPlayer:
         self._budget = budget
         self._in_vain: Counter[Doubt] = Counter()
         self._helped: set[Doubt] = set()
+        self._life = LifeCheck()
 
     async def play(self, run: ScenarioRun, context: Context, *, shared: bool) -> tuple[Evidence, Doubt | None]:
         """Play, and say why a failure may be the kit's fault. `shared`: other scenarios play on the same server."""
@@ -95,8 +93,13 @@ class ScenarioPlayer:
                     break
         failed = evidence.outcome is Verdict.FAIL
         if shared and (failed or evidence.outcome is Verdict.ERROR):
-            await _must_live(dialogue, run.requirement.id)
+            await self._must_live(dialogue, run.requirement.id)
         return evidence, doubt(dialogue.record, beside) if failed else None
+
+    async def _must_live(self, dialogue: Dialogue, requirement: str) -> None:
+        """After a lost connection: raise UnreachableError if the target is dead. Then nothing more can be said about it."""
+        if any(exchange.answer.error and not exchange.answer.status for exchange in dialogue.exchanges):
+            await self._life.must_live(dialogue.context.server, requirement)
 
     async def _play_once(self, run: ScenarioRun, dialogue: Dialogue) -> Evidence:
         budget = self._budget if run.seeded else None
@@ -118,18 +121,3 @@ async def _end(dialogue: Dialogue) -> None:
         await dialogue.leave()
     except (ContinuityError, Untested) as reason:
         dialogue.untested.append(str(reason))
-
-
-async def _must_live(dialogue: Dialogue, requirement: str) -> None:
-    """After a lost connection: raise UnreachableError if the target accepts no more. A dead target says nothing about its contract."""
-    if not any(exchange.answer.error and not exchange.answer.status for exchange in dialogue.exchanges):
-        return
-    server = dialogue.context.server
-    try:
-        await must_answer(server.url, server.profile.ca, _PATIENCE)
-    except UnreachableError as error:
-        raise UnreachableError(
-            f"The target died during the run, as {requirement} showed: {error.what}",
-            where=public_url(server.url),
-            do=server.last_output or "See its own log, start it again, and repeat the run.",
-        ) from None

@@ -69,3 +69,11 @@ def test_an_answer_that_had_begun_is_not_stale():
 
 def test_a_number_of_many_digits_is_an_answer():
     assert parse_json("9" * 5000) is None
+
+
+def test_a_connection_whose_answer_was_read_late_is_not_used_again():
+    """The target's clock began when it sent the answer."""
+    with short_idle_server(delay=IDLE_SECONDS * 2) as (url, counts):
+        asyncio.run(_sent(url, [0.0]))
+
+    assert counts == [1, 1]

@@ -79,5 +79,17 @@ def batches(sequences: Sequence[GeneratedSequence], cache_size: int) -> Iterator
         yield batch
 
 
+def within_cache(sequence: GeneratedSequence, cache_size: int) -> GeneratedSequence:
+    """The beginning of a sequence that the target's cache holds completely; all of it with a `cache_size` of 0."""
+    fits = len(sequence.steps)
+    while cache_size and fits and sum(map(_responds, sequence.steps[:fits])) > cache_size:
+        fits -= 1
+    return GeneratedSequence(sequence.moves[:fits], sequence.steps[:fits])
+
+
+def _responds(step: YamlStep) -> bool:
+    return isinstance(step, dict) and "respond" in step
+
+
 def _response_count(sequence: GeneratedSequence) -> int:
-    return 1 + sum(isinstance(step, dict) and "respond" in step for step in sequence.steps)
+    return 1 + sum(map(_responds, sequence.steps))
