@@ -3,8 +3,10 @@
 A failure that may be the kit's fault (`scenario.doubt`) is played again, once.
 """
 
+import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -12,14 +14,13 @@ from continuity_conformance.checks.registry import CHECKS, SEEDED
 from continuity_conformance.core.budget import DEFAULT_EXAMPLES, Budget
 from continuity_conformance.core.errors import ContinuityError
 from continuity_conformance.core.failure import Untested
-from continuity_conformance.core.stopwatch import Stopwatch
 from continuity_conformance.core.verdicts import Evidence, Verdict
 from continuity_conformance.results.outcome import Played, Scene, outcome
 from continuity_conformance.results.redaction import Redactor
 from continuity_conformance.run.life_check import LifeCheck
 from continuity_conformance.scenario.context import Context
 from continuity_conformance.scenario.dialogue import Dialogue
-from continuity_conformance.scenario.doubt import Circumstances, Doubt, doubt
+from continuity_conformance.scenario.doubt import Doubt, doubt
 from continuity_conformance.scenario.fill_context import Room
 from continuity_spec import Requirement, Scenario
 
@@ -27,6 +28,38 @@ _TRIES: Final = 4
 """How often a scenario is tried where its fillers made the target compress too early; each try uses fewer of them."""
 _CONFIRMED: Final = 3
 """After so many repetitions that failed in the same way again, and none that helped, the target itself does it: no more are played."""
+
+
+class Stopwatch:
+    """The time that a requirement uses: `seconds` in which at least one of its scenarios plays. Waiting for a place or for others does not count."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self._open = 0
+        self._since = 0.0
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        self._add(1)
+        try:
+            yield
+        finally:
+            self._add(-1)
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Inside a block of `running`: one of its users waits."""
+        self._add(-1)
+        try:
+            yield
+        finally:
+            self._add(1)
+
+    def _add(self, change: int) -> None:
+        now = time.monotonic()
+        self.seconds += now - self._since if self._open else 0.0
+        self._since = now
+        self._open += change
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +117,7 @@ class ScenarioPlayer:
         room: Room = {}
         with run.watch.running():
             for _ in range(_TRIES):
-                known, beside = room.copy(), Circumstances.of(context, shared=shared)
+                known, turns_before = room.copy(), context.turns_sent
                 dialogue = Dialogue(context, run.example, room)
                 if again is not None:
                     dialogue.record.log.intervention("", "played again alone", f"because the first time {again}")
@@ -94,7 +127,7 @@ class ScenarioPlayer:
         failed = evidence.outcome is Verdict.FAIL
         if shared and (failed or evidence.outcome is Verdict.ERROR):
             await self._must_live(dialogue, run.requirement.id)
-        return evidence, doubt(dialogue.record, beside) if failed else None
+        return evidence, doubt(dialogue.record, turns_before, shared=shared) if failed else None
 
     async def _must_live(self, dialogue: Dialogue, requirement: str) -> None:
         """After a lost connection: raise UnreachableError if the target is dead. Then nothing more can be said about it."""

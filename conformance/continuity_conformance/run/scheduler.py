@@ -14,7 +14,6 @@ from typing import Any, Final
 from continuity_conformance.checks.registry import CAMPAIGN_CHECKS, DISTURBING, PACED
 from continuity_conformance.core.budget import Budget
 from continuity_conformance.core.errors import ContinuityError, UnreachableError
-from continuity_conformance.core.stopwatch import Stopwatch
 from continuity_conformance.core.verdicts import Evidence, Result, Verdict
 from continuity_conformance.http.client import Transport
 from continuity_conformance.http.connect import must_answer
@@ -26,11 +25,10 @@ from continuity_conformance.results.redaction import Redactor
 from continuity_conformance.run.always import judge_always
 from continuity_conformance.run.applicability import obstacle_to, scenarios, without_steps
 from continuity_conformance.run.calibrate import assumed, calibrate
-from continuity_conformance.run.player import ScenarioPlayer, ScenarioRun
+from continuity_conformance.run.player import ScenarioPlayer, ScenarioRun, Stopwatch
 from continuity_conformance.run.servers import ExclusiveServers, SharedServers
 from continuity_conformance.scenario.context import Context, Observer
 from continuity_conformance.scenario.doubt import Doubt
-from continuity_conformance.scenario.stored_responses import stored_responses
 from continuity_conformance.target.controls import Controls
 from continuity_conformance.target.resolve import ResolvedTarget
 from continuity_conformance.target.response_cache import ResponseCache
@@ -160,7 +158,7 @@ class Scheduler:
         """How many responses a scenario stores at most."""
         check = run.requirement.check
         if check is None:
-            return stored_responses(run.scenario.steps, self._profile)
+            return sum(self._profile.stored_responses(step) for step in run.scenario.steps)
         return 0 if check in PACED else _RESPONSES_OF_A_CHECK
 
     async def _disturb(self, run: ScenarioRun, calm_done: asyncio.Event) -> Evidence:

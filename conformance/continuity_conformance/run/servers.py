@@ -61,7 +61,7 @@ class _Admission:
 
     server: _SharedServer
     places: int
-    lease: ResponseLease
+    lease: ResponseLease | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -132,7 +132,8 @@ class SharedServers:
             return
         admission = waiting.admitted.result()
         admission.server.playing -= admission.places
-        admission.server.cache.release(admission.lease)
+        if admission.lease is not None:
+            admission.server.cache.release(admission.lease)
         self._admit()
 
     def _admit(self) -> None:
@@ -151,9 +152,9 @@ class SharedServers:
                 crowded = True
 
     def _beside_others(self, responses: int) -> _Admission | None:
-        for server in sorted(self._servers, key=self._free, reverse=True):
-            lease = server.cache.try_lease(responses) if self._free(server) else None
-            if lease is not None:
+        for server in sorted(filter(self._free, self._servers), key=self._free, reverse=True):
+            lease = server.cache.try_lease(responses) if responses else None
+            if lease is not None or not responses:
                 server.playing += 1
                 return _Admission(server, 1, lease)
         return None
@@ -163,7 +164,7 @@ class SharedServers:
         if server.playing:
             return None
         server.playing += server.places
-        return _Admission(server, server.places, ResponseLease(0))
+        return _Admission(server, server.places, None)
 
     @staticmethod
     def _free(server: _SharedServer) -> int:

@@ -4,7 +4,6 @@ Such a scenario is played once more, alone and with fresh names, and the second 
 that fails now and then.
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
@@ -25,34 +24,26 @@ class Doubt(StrEnum):
     EVICTED = "a response was unknown after other scenarios had sent more turns than the target's cache holds"
 
 
-@dataclass(frozen=True, slots=True)
-class Circumstances:
-    """What went on beside a scenario: how many turns its server had got before it, and whether others played on the same server."""
+def doubt(record: Record, turns_before: int, *, shared: bool) -> Doubt | None:
+    """Why the failure of this scenario may be the kit's fault; None if it is the target's.
 
-    turns_before: int
-    shared: bool
-
-    @classmethod
-    def of(cls, context: Context, *, shared: bool) -> "Circumstances":
-        return cls(context.turns_sent, shared)
-
-    def crowds(self, context: Context) -> bool:
-        """Whether the turns since then may have filled the cache of the server. On some servers turns of chat are in it too."""
-        return self.shared and 0 < context.cache.size < context.turns_sent - self.turns_before
-
-
-def doubt(record: Record, beside: Circumstances) -> Doubt | None:
-    """Why the failure of this scenario may be the kit's fault; None if it is the target's."""
+    `turns_before`: how many turns its server had got before it. `shared`: others played on the same server.
+    """
     exchanges = [each for each in record.exchanges if each.step.expect.get("status") != "any"]
     if any(each.answer.stale for each in exchanges):
         return Doubt.STALE
     if any(each.answer.timed_out for each in exchanges):
         return Doubt.SLOW
-    if beside.shared and any(_limited(each) for each in exchanges):
+    if shared and any(_limited(each) for each in exchanges):
         return Doubt.LIMITED
-    if beside.crowds(record.context) and any(_unknown_response(record, each) for each in exchanges):
+    if shared and _crowded(record.context, turns_before) and any(_unknown_response(record, each) for each in exchanges):
         return Doubt.EVICTED
     return None
+
+
+def _crowded(context: Context, turns_before: int) -> bool:
+    """Whether the turns since then may have filled the cache of the server. On some servers turns of chat are in it too."""
+    return 0 < context.cache.size < context.turns_sent - turns_before
 
 
 def _limited(exchange: Exchange) -> bool:

@@ -6,7 +6,6 @@ import pytest
 
 from continuity_conformance.core.verdicts import Verdict
 from continuity_conformance.run.session import Run
-from continuity_conformance.scenario.stored_responses import stored_responses
 from continuity_conformance.target.profile import Profile
 from continuity_conformance.target.resolve import resolve
 from continuity_plugins.reference import reference_profile
@@ -27,7 +26,8 @@ def _about_responses() -> list[Requirement]:
     return [
         each
         for each in load_spec().requirements
-        if each.check is None and any(stored_responses(scenario.steps, Profile("any")) for scenario in each.scenarios)
+        if each.check is None
+        and any(Profile("any").stored_responses(step) for scenario in each.scenarios for step in scenario.steps)
     ]
 
 

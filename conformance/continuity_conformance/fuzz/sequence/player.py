@@ -9,8 +9,7 @@ from continuity_conformance.fuzz.sequence.counterexample import parsed_steps
 from continuity_conformance.fuzz.sequence.generator import GeneratedSequence, YamlStep
 from continuity_conformance.scenario.context import Context
 from continuity_conformance.scenario.dialogue import Dialogue
-from continuity_conformance.scenario.doubt import Circumstances, doubt
-from continuity_conformance.scenario.stored_responses import stored_responses
+from continuity_conformance.scenario.doubt import doubt
 from continuity_conformance.target.shared_restart import SharedRestarts
 from continuity_spec import Step
 
@@ -33,16 +32,16 @@ async def play(context: Context, steps: Sequence[YamlStep]) -> SequenceResult:
 
 async def _play(context: Context, steps: Sequence[YamlStep]) -> SequenceResult:
     parsed = parsed_steps(steps)
-    async with context.cache.lease(stored_responses(parsed, context.target.profile)):
+    async with context.cache.lease(sum(map(context.target.profile.stored_responses, parsed))):
         return await _play_in_its_room(context, parsed)
 
 
 async def _play_in_its_room(context: Context, steps: Sequence[Step]) -> SequenceResult:
-    dialogue, beside = Dialogue(context, {}), Circumstances.of(context, shared=True)
+    dialogue, turns_before = Dialogue(context, {}), context.turns_sent
     try:
         await dialogue.play(steps)
     except Unmet as unmet:
-        return SequenceResult(unmet, doubtful=doubt(dialogue.record, beside) is not None)
+        return SequenceResult(unmet, doubtful=doubt(dialogue.record, turns_before, shared=True) is not None)
     except Untested as reason:
         return SequenceResult(untested=(str(reason),))
     finally:
