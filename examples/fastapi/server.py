@@ -163,14 +163,15 @@ def main():
     parser.add_argument("--model", required=True, help="base URL of an OpenAI-compatible model, ending in /v1")
     parser.add_argument("--key", action="append", default=[], metavar="NAME=SECRET", help="a principal and its key")
     parser.add_argument("--keep-responses", type=int, default=1000, help="of each principal; older ones are evicted")
+    parser.add_argument("--idle-seconds", type=int, default=75, help="a connection without a request is closed then")
     parser.add_argument("--control-token", help="turns the control API for conformance runs on")
     args = parser.parse_args()
     logging.basicConfig(format="%(levelname)s %(message)s")
     store, keys = queries.Store(args.db, args.keep_responses), dict(key.split("=", 1) for key in args.key)
     app = build_app(store, Model(args.model), keys, args.control_token)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # uvicorn repeats the signal when it has shut down
-    uvicorn.run(app, host="127.0.0.1", port=args.port, timeout_keep_alive=75, timeout_graceful_shutdown=5,
-                log_level="warning", access_log=False)
+    uvicorn.run(app, host="127.0.0.1", port=args.port, timeout_keep_alive=args.idle_seconds,
+                timeout_graceful_shutdown=5, log_level="warning", access_log=False)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ const { values: options } = parseArgs({
   options: {
     port: text('8080'), db: text('conversations.db'), model: text('http://127.0.0.1:8000/v1'),
     key: { ...text([]), multiple: true }, 'keep-responses': text('1000'),
+    'idle-seconds': text('65'), // how long a connection stays open without a request
     'control-token': text(''), // turns on the control API of chapter 5
   },
 });
@@ -151,7 +152,8 @@ const ROUTES = [
   [/^POST \/conformance\/v1\/(.+)$/, control],
 ];
 
-const server = createServer({ keepAliveTimeout: 65_000 }, handle); // clients reuse idle connections (4.11)
+const idle = Number(options['idle-seconds']) * 1000; // long by default: clients reuse idle connections (4.11)
+const server = createServer({ keepAliveTimeout: idle, keepAliveTimeoutBuffer: 0 }, handle);
 
 process.once('SIGTERM', () => {
   server.close(() => process.exit()); // running turns finish first ...

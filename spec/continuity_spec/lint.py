@@ -16,8 +16,8 @@ from continuity_spec.expectations import groups, may_refuse, must_accept
 from continuity_spec.load.loader import load_requirements
 from continuity_spec.load.schema import violations
 from continuity_spec.load.yaml_document import read_yaml
-from continuity_spec.model import Place, Requirement, Scenario, Step
-from continuity_spec.needs import calls_client, inferred_needs
+from continuity_spec.model import Place, Requirement, Scenario, Step, calls_client
+from continuity_spec.needs import inferred_needs
 from continuity_spec.variables import uses
 
 _VIEWS = ("sees", "recalls")

@@ -165,6 +165,11 @@ class Scenario:
         return any("model" in step.params or step.during or _leaves_unanswered(step) for step in self.walk())
 
 
+def calls_client(model: object) -> bool:
+    """True if the model calls a tool of the client in this turn, alone or together with a tool of the target."""
+    return model == "calls client" or (isinstance(model, dict) and "calls" in model)
+
+
 def _leaves_unanswered(step: Step) -> bool:
     """True if the client hangs up on a plain request: the model must hold its answer until then."""
     return step.params.get("hang_up") is True and step.params.get("stream") is not True

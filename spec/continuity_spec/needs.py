@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from continuity_spec.model import REQUESTS, TURNS, Step
+from continuity_spec.model import REQUESTS, TURNS, Step, calls_client
 
 CHAT_PATH = "/v1/chat/completions"
 CONVERSATIONS_PATH = "/v1/conversations"
@@ -33,11 +33,6 @@ def _needs(step: Step) -> Iterator[str]:
         yield "tenants"
     if step.verb in TURNS:
         yield from _needs_of_turn(step.params)
-
-
-def calls_client(model: object) -> bool:
-    """True if the model calls a tool of the client in this turn, alone or together with a tool of the target."""
-    return model == "calls client" or (isinstance(model, dict) and "calls" in model)
 
 
 def _needs_of_turn(params: Mapping[str, object]) -> Iterator[str]:

@@ -15,7 +15,10 @@ from continuity_spec.load.loader import BUNDLED
 LITTLE = Budget(examples=2)
 """Random testing with the whole budget is what tests/e2e/test_wheel.py does, under the default options."""
 UNTOLD = {
+    "derivation-beats-header": "DERIVE-14",
     "environment-apart-though-shared": "ENV-02",
+    "errors-without-code": "ERROR-03",
+    "responses-ignore-header": "ECHO-11",
     "slug-lost-on-eviction": "SLUG-03",
     "slug-lost-on-restart": "SLUG-04",
     "slug-mapping-in-response-cache": "SLUG-05",

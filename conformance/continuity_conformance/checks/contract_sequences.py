@@ -75,7 +75,8 @@ async def _fail(dialogue: Dialogue, counterexample: Counterexample) -> None:
     """Save the counterexample and play it on the dialogue of the check, so that its transcript is the evidence."""
     path = counterexample.save(dialogue.context.budget.folder, dialogue.context.target.options)
     try:
-        await dialogue.play(parsed_steps(counterexample.steps))
+        async with dialogue.context.cache.lease(len(counterexample.steps)):
+            await dialogue.play(parsed_steps(counterexample.steps))
     except Unmet as unmet:
         raise unmet.with_sequence(counterexample.yaml, str(path)) from None
     raise counterexample.unmet.with_sequence(counterexample.yaml, str(path))

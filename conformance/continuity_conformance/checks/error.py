@@ -5,6 +5,7 @@ from typing import Final
 
 from continuity_conformance.checks.registry import check, costly
 from continuity_conformance.checks.support.server_without_keys import without_a_key
+from continuity_conformance.core.failure import Inapplicable
 from continuity_conformance.scenario.dialogue import Dialogue
 
 _JSON: Final[Mapping[str, str]] = {"Content-Type": "application/json"}
@@ -54,10 +55,22 @@ async def _second_turn(dialogue: Dialogue) -> None:
 async def forbidden_without_keys(dialogue: Dialogue) -> None:
     """ERROR-14: a server without keys answers that a key is needed to continue a session."""
     async with without_a_key(dialogue):
-        await dialogue.do("chat", {"session": "$told", "sees": ["red"]}, **_NOBODY, say="red")
+        verb, continued = await _begun_without_key(dialogue)
         refused = _error(403, "permission_error", "session_requires_key")
-        await dialogue.do("chat", refused, **_NOBODY, session="$told", say="blue")
-        await dialogue.do("chat", {"sees": ["green"]}, **_NOBODY, say="green")
+        await dialogue.do(verb, refused, **_NOBODY, **continued, say="blue")
+        await dialogue.do(verb, {"sees": ["green"]}, **_NOBODY, say="green")
+
+
+async def _begun_without_key(dialogue: Dialogue) -> tuple[str, dict[str, object]]:
+    """Begin a conversation; return the verb, and what continues it: the session id, or the response id where the target reveals no session."""
+    target = dialogue.context.target
+    if target.options["tells"] != "nothing":
+        await dialogue.do("chat", {"session": "$told", "sees": ["red"]}, **_NOBODY, say="red")
+        return "chat", {"session": "$told"}
+    if "responses" not in target.offers:
+        raise Inapplicable("the target does not reveal the session that the client would continue")
+    await dialogue.do("respond", {"response": "$first", "sees": ["red"]}, **_NOBODY, say="red")
+    return "respond", {"previous_response_id": "$first"}
 
 
 def _error(status: int | list[int], kind: str, code: str) -> dict[str, object]:

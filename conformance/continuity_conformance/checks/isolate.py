@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from typing import Final
 
-from continuity_conformance.checks.registry import check, costly
+from continuity_conformance.checks.registry import check, costly, paced
 from continuity_conformance.checks.support.operations import Operation, optional_paths, protected_operations
 from continuity_conformance.checks.support.server_without_keys import without_a_key
 from continuity_conformance.checks.support.watched_files import OutsideFiles, outside_files
@@ -212,6 +212,7 @@ async def _must_not_show(dialogue: Dialogue, files: OutsideFiles, exchange: Exch
 
 
 @costly
+@paced
 @check
 async def minted_ids(dialogue: Dialogue) -> None:
     """ISOLATE-08: a thousand new ids that can be used are all different, and each has at least 120 random bits."""
@@ -281,11 +282,12 @@ def _stored_turn(dialogue: Dialogue, verb: str) -> Request:
 
 async def _ids(dialogue: Dialogue, verb: str, request: Request) -> tuple[str, list[str]]:
     """Return the id of the answer and of its session. The exchange is not recorded: a thousand would fill the report."""
-    answer = await dialogue.context.transport.send(request)
-    ident = read(verb, answer).id if answer.accepted else None
-    _must_hold("an answer with an id", answer.error or f"{answer.status} {answer.text[:160]}", holds=bool(ident))
-    sessions = answer.fields(dialogue.context.target.header)
-    await _delete(dialogue, verb, str(ident), sessions)
+    async with dialogue.context.cache.lease(1 if verb == "respond" else 0):
+        answer = await dialogue.context.transport.send_repeatable(request)
+        ident = read(verb, answer).id if answer.accepted else None
+        _must_hold("an answer with an id", answer.error or f"{answer.status} {answer.text[:160]}", holds=bool(ident))
+        sessions = answer.fields(dialogue.context.target.header)
+        await _delete(dialogue, verb, str(ident), sessions)
     return str(ident), sessions
 
 
@@ -294,7 +296,7 @@ async def _delete(dialogue: Dialogue, verb: str, ident: str, sessions: Sequence[
     responses = [{"response": ident}] if verb == "respond" else []
     rows = [{"session": session} for session in sessions if "sessions" in dialogue.context.target.offers]
     for resource in [*responses, *rows]:
-        await dialogue.context.transport.send(
+        await dialogue.context.transport.send_repeatable(
             plain_request(dialogue.context, dialogue.variables, made_step("delete", resource))
         )
 

@@ -16,6 +16,8 @@ SEEDED: Final[set[str]] = set()
 """Checks that generate their data from the seed of the budget."""
 CAMPAIGN_CHECKS: Final[set[str]] = set()
 """Seeded checks that read the findings of one campaign. It runs once, so all of them are on one server."""
+PACED: Final[set[str]] = set()
+"""Checks that store many responses and make room for each of them in the target's cache."""
 KEYED: Final[set[str]] = set()
 """Checks about keys: they do not apply to a target without keys."""
 CONCLUDING: Final[set[str]] = set()
@@ -56,6 +58,12 @@ def costly(function: Check) -> Check:
     return function
 
 
+def paced(function: Check) -> Check:
+    """Mark a check that makes room for its responses itself (`Context.cache`)."""
+    PACED.add(function.__name__)
+    return function
+
+
 def keyed(function: Check) -> Check:
     """Mark a check about keys. One key is enough for it."""
     KEYED.add(function.__name__)
@@ -65,7 +73,7 @@ def keyed(function: Check) -> Check:
 def seeded(function: Check) -> Check:
     """Mark a check that generates its data: a failure names the seed. It sends many requests, so it is costly too."""
     SEEDED.add(function.__name__)
-    return costly(function)
+    return paced(costly(function))
 
 
 def concluding(function: Check) -> Check:

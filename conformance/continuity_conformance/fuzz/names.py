@@ -34,7 +34,8 @@ class RunNames:
     def of(cls, context: Context, seed: int) -> "RunNames":
         """Return the names for a target. On a fresh target the same seed makes the same names."""
         in_use = context.server.may_hold_sessions
-        return cls(f"continuity-{secrets.token_hex(4) if in_use else seed}-", in_use)
+        own = secrets.token_hex(4) if in_use else f"{seed}again" if "again" in context.shared else str(seed)
+        return cls(f"continuity-{own}-", in_use)
 
     def prefixed(self, value: object) -> object:
         """Return a generated name with our prefix, the same each time. A value that is no text, or blank, is unchanged."""

@@ -2,17 +2,22 @@
 
 Nothing here raises for what a target does: a lost connection, a time-out, broken JSON are an `Answer` with an `error`. The whole
 exchange, the body and the stream included, has one deadline. Knows nothing of requirements.
+
+A connection is used again only shortly after its last answer: servers close idle connections after a few seconds, some after one. A request that
+meets such a close is lost without any fault of the target.
 """
 
 import asyncio
 import io
 import ssl
 import time
+from collections import Counter
 from dataclasses import replace
 from http.client import HTTPException
-from typing import Final, Self
+from typing import Any, Final, Self
 
 import aiohttp
+from aiohttp.connector import Connection
 from yarl import URL
 
 from continuity_conformance.http import raw
@@ -27,7 +32,29 @@ from continuity_conformance.http.messages import (
 )
 from continuity_conformance.http.sse import EventStreamDecoder
 
+IDLE_SECONDS: Final = 0.25
+"""How long a connection may have been idle before another request is sent on it. Far less than any server's own limit."""
 _PIECE: Final = 256 * 1024
+
+
+class _Connector(aiohttp.TCPConnector):
+    """A pool that keeps a connection only if its last exchange was short.
+
+    The target's clock for idle connections starts with its answer. A busy kit may read that answer late, and must not take the connection for a fresh one.
+    """
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        self._taken: dict[object, float] = {}
+
+    async def connect(self, *given: Any, **more: Any) -> Connection:
+        connection = await super().connect(*given, **more)
+        self._taken[connection.protocol] = time.monotonic()
+        return connection
+
+    def _release(self, key: Any, protocol: Any, *, should_close: bool = False) -> None:
+        used = time.monotonic() - self._taken.pop(protocol, 0.0)
+        super()._release(key, protocol, should_close=should_close or used > IDLE_SECONDS)
 
 
 class Transport:
@@ -38,10 +65,18 @@ class Transport:
         self._trusted = trusted or ssl.create_default_context()
         self._session: aiohttp.ClientSession | None = None
         self.sent = 0
+        self.posts: Counter[str] = Counter()
+        """How many POST requests were sent to each origin."""
 
     async def __aenter__(self) -> Self:
-        connector = aiohttp.TCPConnector(limit=0, force_close=False, ssl=self._trusted)
-        self._session = aiohttp.ClientSession(connector=connector, timeout=aiohttp.ClientTimeout(total=None))
+        connector = _Connector(limit=0, keepalive_timeout=IDLE_SECONDS, ssl=self._trusted)
+        trace = aiohttp.TraceConfig()
+        trace.on_connection_reuseconn.append(_note_reuse)
+        self._session = aiohttp.ClientSession(
+            connector=connector, timeout=aiohttp.ClientTimeout(total=None), trace_configs=[trace]
+        )
+        # aiohttp would silently repeat a lost GET or DELETE, even on a new connection: a loss must be seen, and a repeated DELETE is 404.
+        self._session._retry_connection = False  # noqa: SLF001 - there is no public switch
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -55,8 +90,15 @@ class Transport:
     async def send(self, request: Request) -> Answer:
         started = time.monotonic()
         self.sent += 1
+        if request.method == "POST":
+            self.posts[request.origin] += 1
         answer = await self._within_deadline(request)
         return replace(answer, started=started, seconds=time.monotonic() - started)
+
+    async def send_repeatable(self, request: Request) -> Answer:
+        """Send a request that may arrive twice: it is sent again, once, where a connection that had been used before was lost."""
+        answer = await self.send(request)
+        return await self.send(request) if answer.stale else answer
 
     async def _within_deadline(self, request: Request) -> Answer:
         try:
@@ -69,16 +111,22 @@ class Transport:
 
     async def _send(self, request: Request) -> Answer:
         assert self._session is not None, "use the transport in its `async with` block"
-        url = URL(request.url, encoded=True)
-        async with self._session.request(
+        reuses: list[bool] = []
+        sending = self._session.request(
             request.method,
-            url,
+            URL(request.url, encoded=True),
             headers=request.fields,
             data=_in_pieces(request.data),
             allow_redirects=False,
             # A body of bytes without a content type is sent without one.
             skip_auto_headers=("Content-Type",),
-        ) as response:
+            trace_request_ctx=reuses,
+        )
+        try:
+            response = await sending
+        except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
+            return Answer(error=f"connection lost: {_in_words(error)}", stale=bool(reuses) and not _began(error))
+        async with response:
             return await (_read_to_the_end if request.on_answer else _read)(response, request)
 
     async def _send_raw(self, request: Request) -> Answer:
@@ -96,9 +144,17 @@ class BoundedTransport:
     def sent(self) -> int:
         return self._transport.sent
 
+    @property
+    def posts(self) -> Counter[str]:
+        return self._transport.posts
+
     async def send(self, request: Request) -> Answer:
         async with self._places:
             return await self._transport.send(request)
+
+    async def send_repeatable(self, request: Request) -> Answer:
+        async with self._places:
+            return await self._transport.send_repeatable(request)
 
 
 AnyTransport = Transport | BoundedTransport
@@ -141,6 +197,15 @@ async def _read_to_the_end(response: aiohttp.ClientResponse, request: Request) -
     request.on_answer()
     response.close()
     return decoded(head, bytes(received))
+
+
+async def _note_reuse(_: aiohttp.ClientSession, context: Any, __: aiohttp.TraceConnectionReuseconnParams) -> None:
+    context.trace_request_ctx.append(True)
+
+
+def _began(error: Exception) -> bool:
+    """Whether the beginning of an answer had arrived when the connection was lost."""
+    return isinstance(error, aiohttp.ServerDisconnectedError) and not isinstance(error.message, str)
 
 
 def _in_words(error: Exception) -> str:

@@ -49,6 +49,10 @@ class Request:
         return urlsplit(self.url).path
 
     @property
+    def origin(self) -> str:
+        return origin(self.url)
+
+    @property
     def data(self) -> bytes | None:
         """The bytes of the body, or None where there is none."""
         if self.body is None or isinstance(self.body, bytes):
@@ -86,6 +90,8 @@ class Answer:
     error: str = ""
     started: float = 0.0
     seconds: float = 0.0
+    stale: bool = False
+    """The connection had been used before and was lost without one byte of an answer: the target may just have closed it as idle."""
     failed: bool = False
     """Whether the body of a turn's answer says that the turn failed (`status: failed`), whatever the HTTP status is."""
 
@@ -130,6 +136,12 @@ class Answer:
         return 400 <= self.status < 500 or self.status == 503  # noqa: PLR2004
 
 
+def origin(url: str) -> str:
+    """Scheme, host and port of a URL."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}"
+
+
 def decoded(head: Answer, raw: bytes, error: str = "") -> Answer:
     """The answer with its body: the events of a stream, or JSON, or text. `error` says what cut it short."""
     text = raw.decode("utf-8", "replace")
@@ -155,7 +167,7 @@ def parse_json(text: str) -> object:
     """The value of a JSON text; None where it is not JSON."""
     try:
         return json.loads(text)
-    except (json.JSONDecodeError, RecursionError):
+    except (ValueError, RecursionError):  # also for a number of more digits than Python reads
         return None
 
 

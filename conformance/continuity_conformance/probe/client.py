@@ -7,6 +7,7 @@ from typing import Final, Self
 import aiohttp
 
 from continuity_conformance.core.errors import UnreachableError
+from continuity_conformance.http.client import IDLE_SECONDS
 from continuity_conformance.probe.marks import DEFAULT_PATTERN
 from continuity_conformance.probe.reply import ModelCall
 from continuity_conformance.probe.server import Script
@@ -23,7 +24,8 @@ class RemoteProbe:
         self._session: aiohttp.ClientSession
 
     async def __aenter__(self) -> Self:
-        self._session = aiohttp.ClientSession(raise_for_status=True)
+        connector = aiohttp.TCPConnector(keepalive_timeout=IDLE_SECONDS)
+        self._session = aiohttp.ClientSession(connector=connector, raise_for_status=True)
         try:
             async with asyncio.timeout(_CONNECT_SECONDS):
                 await self._send("PUT", "summary", {"pattern": self._summary})

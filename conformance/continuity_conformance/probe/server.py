@@ -25,6 +25,8 @@ from continuity_conformance.probe.marks import (
 from continuity_conformance.probe.reply import MODEL, ModelCall, ModelReply
 
 _MAX_HOLD_SECONDS: Final = 600.0
+_IDLE_SECONDS: Final = 3600.0
+"""The probe closes no idle connection during a run: a call of the target that met such a close would look like a failure of the target."""
 _ROLES: Final = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
 
 
@@ -220,7 +222,7 @@ def _error(message: str, kind: str, status: int) -> web.Response:
 @asynccontextmanager
 async def listening(probe: Probe, port: int = 0) -> AsyncIterator[str]:
     """Serve the probe on loopback inside the `async with` block. Yields the base URL to configure in the target."""
-    runner = web.AppRunner(probe.app(), access_log=None, shutdown_timeout=0.1)
+    runner = web.AppRunner(probe.app(), access_log=None, shutdown_timeout=0.1, keepalive_timeout=_IDLE_SECONDS)
     await runner.setup()
     try:
         site = web.TCPSite(runner, "127.0.0.1", port)

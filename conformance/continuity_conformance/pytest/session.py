@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from continuity_conformance.core.errors import ContinuityError, KitError
+from continuity_conformance.core.errors import ContinuityError, KitError, UnreachableError
 from continuity_conformance.core.verdicts import Result, Verdict
 from continuity_conformance.pytest.items import RequirementItem, ResultText, Suite
 from continuity_conformance.pytest.options import SUITE, SUITE_PLUGIN
@@ -125,6 +125,10 @@ class SuiteSession:
         assert self._run is not None
         try:
             return self._run.result(requirement.id)
+        except UnreachableError as error:
+            # The target died. pytest stops after this item, which has no result.
+            self.error = error
+            pytest.exit(error.what)
         except ContinuityError as error:
             return self._run.fail(requirement, str(error))
 
@@ -181,7 +185,7 @@ class SuiteSession:
     # The end
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
-        self.interrupted = excinfo.errisinstance((KeyboardInterrupt, Stopped))
+        self.interrupted = self.error is None and excinfo.errisinstance((KeyboardInterrupt, Stopped))
         self.signal_code = excinfo.value.exit_code if isinstance(excinfo.value, Stopped) else 0
 
     @pytest.hookimpl(tryfirst=True)

@@ -6,40 +6,39 @@ several; otherwise they run one at a time, after the calm ones.
 
 import asyncio
 import secrets
-import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from typing import Any, Final
 
-from continuity_conformance.checks.registry import CAMPAIGN_CHECKS, CHECKS, DISTURBING, SEEDED
-from continuity_conformance.core.budget import DEFAULT_EXAMPLES, Budget
-from continuity_conformance.core.errors import ContinuityError
-from continuity_conformance.core.failure import Untested
+from continuity_conformance.checks.registry import CAMPAIGN_CHECKS, DISTURBING, PACED
+from continuity_conformance.core.budget import Budget
+from continuity_conformance.core.errors import ContinuityError, UnreachableError
 from continuity_conformance.core.verdicts import Evidence, Result, Verdict
 from continuity_conformance.http.client import Transport
 from continuity_conformance.http.connect import must_answer
 from continuity_conformance.http.tls import trust
 from continuity_conformance.probe.client import RemoteProbe
 from continuity_conformance.probe.server import Probe, listening
-from continuity_conformance.results.outcome import Played, Scene, fewest, outcome, result
+from continuity_conformance.results.outcome import Played, fewest, result
 from continuity_conformance.results.redaction import Redactor
 from continuity_conformance.run.always import judge_always
 from continuity_conformance.run.applicability import obstacle_to, scenarios, without_steps
 from continuity_conformance.run.calibrate import assumed, calibrate
+from continuity_conformance.run.player import ScenarioPlayer, ScenarioRun, Stopwatch
 from continuity_conformance.run.servers import ExclusiveServers, SharedServers
 from continuity_conformance.scenario.context import Context, Observer
-from continuity_conformance.scenario.dialogue import Dialogue
-from continuity_conformance.scenario.fill_context import Room
+from continuity_conformance.scenario.doubt import Doubt
 from continuity_conformance.target.controls import Controls
 from continuity_conformance.target.resolve import ResolvedTarget
+from continuity_conformance.target.response_cache import ResponseCache
 from continuity_conformance.target.server import Server, start_server
-from continuity_conformance.target.shared_restart import SharedRestarts, can_share
+from continuity_conformance.target.shared_restart import PausingRestarts, SharedRestarts, can_share
 from continuity_spec import Requirement, Scenario
 from continuity_spec.derivation import derive, salted
 
-Play = Callable[[Dialogue], Awaitable[None]]
-_TRIES: Final = 4
-"""How often a scenario is tried where its fillers made the target compress too early; each try uses fewer of them."""
+_RESPONSES_OF_A_CHECK: Final = 60
+"""More than any check in Python stores, unless it makes room for each response itself (`PACED`)."""
 
 
 class Scheduler:
@@ -56,11 +55,12 @@ class Scheduler:
         self._servers: list[Server] = []
         self._labels: dict[str, str] = {}
         self.decided: dict[str, Result] = {}
-        self._played: list[Played] = []
+        self._player = ScenarioPlayer(target.name, redactor, self._budget)
         self._alone = asyncio.Lock()
         self._starting = asyncio.Lock()
         self._restarts = SharedRestarts(self._restart)
         self._restarted: Context | None = None
+        self._restarted_cache = ResponseCache(profile.shared_responses)
         self._exclusive = (
             ExclusiveServers(lambda: self._server(alone=True), profile.limits.disturbed) if profile.process else None
         )
@@ -87,7 +87,7 @@ class Scheduler:
         self.context = self._context(server)
         await must_answer(server.url, self._profile.ca)
         dialogue = await calibrate(self.context)
-        self.context = self._context(server, self.context)
+        self.context = self._context(server, self.context, cache=ResponseCache(self._profile.shared_responses))
         limits = self._profile.limits
         self._shared = SharedServers(
             self.context, self._another, limits.servers if self._profile.process else 1, limits.parallel
@@ -95,7 +95,7 @@ class Scheduler:
         # A server that only echoes the header answers these two turns too: they prove something only where the model was observed.
         proves = not dialogue.untested and self.context.target.observed != "nothing"
         verdict = Verdict.PASS if proves else Verdict.NOT_TESTED
-        self._played.append(Played(dialogue, Evidence("calibration", "", verdict)))
+        self._player.played.append(Played(dialogue, Evidence("calibration", "", verdict)))
 
     async def close(self) -> None:
         """Stop the model first: a target that still waits for an answer of it would take its whole time-out to stop."""
@@ -105,38 +105,35 @@ class Scheduler:
 
     async def play(self, requirement: Requirement, calm_done: asyncio.Event) -> Result:
         """Play a requirement that has scenarios or a Python check, and return its result."""
-        started = time.monotonic()
+        watch = Stopwatch()
         outcomes = await asyncio.gather(
-            *(self._scenario(requirement, scenario, calm_done) for scenario in scenarios(requirement))
+            *(self._scenario(requirement, scenario, watch, calm_done) for scenario in scenarios(requirement))
         )
-        return result(
-            requirement, [evidence for outcome in outcomes for evidence in outcome], time.monotonic() - started
-        )
+        return result(requirement, [evidence for outcome in outcomes for evidence in outcome], watch.seconds)
 
     async def judge_always(self, requirement: Requirement) -> Result:
         """Judge an `always` entry on every answer of the run."""
         obstacle = obstacle_to(self.context, requirement, without_steps(requirement))
         if obstacle is not None:
             return result(requirement, [Evidence("", "", *obstacle)], 0.0)
-        judged = judge_always(requirement, self._played, self.decided.values(), self._redactor, self._target_name)
+        judged = judge_always(
+            requirement, self._player.played, self.decided.values(), self._redactor, self._target_name
+        )
         return result(requirement, await judged, 0.0)
 
     # Scenarios
 
-    async def _scenario(self, requirement: Requirement, scenario: Scenario, calm_done: asyncio.Event) -> list[Evidence]:
+    async def _scenario(
+        self, requirement: Requirement, scenario: Scenario, watch: Stopwatch, calm_done: asyncio.Event
+    ) -> list[Evidence]:
         obstacle = obstacle_to(self.context, requirement, scenario)
         if obstacle is not None:
             return [Evidence(scenario.name, "", *obstacle)]
-        plays = [(example, self._steps(requirement, scenario)) for example in self._examples(scenario)]
-        plays *= scenario.copies
+        runs = [ScenarioRun(requirement, scenario, example, watch) for example in self._examples(scenario)]
+        runs *= scenario.copies
         if scenario.disturbing or requirement.check in DISTURBING:
-            return await asyncio.gather(*(self._disturb(requirement, scenario, *play, calm_done) for play in plays))
-        return fewest(await asyncio.gather(*(self._play_calm(requirement, scenario, *play) for play in plays)))
-
-    def _steps(self, requirement: Requirement, scenario: Scenario) -> Play:
-        if requirement.check is not None:
-            return CHECKS[requirement.check]
-        return lambda dialogue: dialogue.play(scenario.steps)
+            return await asyncio.gather(*(self._disturb(run, calm_done) for run in runs))
+        return fewest(await asyncio.gather(*(self._play_calm(run) for run in runs)))
 
     def _examples(self, scenario: Scenario) -> Sequence[Mapping[str, Any]]:
         """On a target that may hold old sessions, the openings of test vectors get a salt, and the kit derives their ids itself."""
@@ -146,88 +143,80 @@ class Scheduler:
         salt, version = secrets.token_hex(8), self.context.target.options["derivation"]
         return [_salted(example, salt, version) if "messages" in example else example for example in examples]
 
-    async def _play_calm(
-        self, requirement: Requirement, scenario: Scenario, example: Mapping[str, Any], play: Play
-    ) -> Evidence:
-        servers, check = self._shared, requirement.check
-        random = servers.lease_random(sharing=check in CAMPAIGN_CHECKS) if check in SEEDED else None
-        async with random or servers.lease() as context:
-            return await self._play(requirement, scenario, example, play, context)
+    async def _play_calm(self, run: ScenarioRun) -> Evidence:
+        """Play beside others; again and alone where a failure may be the kit's fault."""
+        servers, check = self._shared, run.requirement.check
+        random = servers.lease_random(sharing=check in CAMPAIGN_CHECKS) if run.seeded else None
+        async with random or servers.lease(self._responses_of(run)) as context:
+            evidence, doubt = await self._player.play(run, context, shared=True)
+        if doubt is None:
+            return evidence
+        async with servers.lease_alone() as context:
+            return await self._player.play_again(run, context, evidence, doubt)
 
-    async def _disturb(
-        self,
-        requirement: Requirement,
-        scenario: Scenario,
-        example: Mapping[str, Any],
-        play: Play,
-        calm_done: asyncio.Event,
-    ) -> Evidence:
+    def _responses_of(self, run: ScenarioRun) -> int:
+        """How many responses a scenario stores at most."""
+        check = run.requirement.check
+        if check is None:
+            return sum(self._profile.stored_responses(step) for step in run.scenario.steps)
+        return 0 if check in PACED else _RESPONSES_OF_A_CHECK
+
+    async def _disturb(self, run: ScenarioRun, calm_done: asyncio.Event) -> Evidence:
         """Play alone: on a server of its own, or on the only one after the calm scenarios."""
         if self._exclusive is None:
             await calm_done.wait()
             async with self._alone:
-                return await self._play(requirement, scenario, example, play, self.context)
+                evidence, doubt = await self._player.play(run, self.context, shared=True)
+                return await self._player.play_again(run, self.context, evidence, doubt) if doubt else evidence
         try:
-            if can_share(scenario.controls):
-                return await self._play_restarting(requirement, scenario, example, play)
+            if can_share(run.scenario.controls):
+                evidence, doubt = await self._play_restarting(run)
+            else:
+                async with self._exclusive.lease() as server:
+                    evidence, doubt = await self._player.play(run, self._context(server, self.context), shared=False)
+            if doubt is None:
+                return evidence
             async with self._exclusive.lease() as server:
-                return await self._play(requirement, scenario, example, play, self._context(server, self.context))
+                return await self._player.play_again(run, self._context(server, self.context), evidence, doubt)
+        except UnreachableError:
+            raise
         except ContinuityError as error:
-            return Evidence(scenario.name, "", Verdict.ERROR, str(error))
+            return Evidence(run.scenario.name, "", Verdict.ERROR, str(error))
 
-    async def _play_restarting(
-        self, requirement: Requirement, scenario: Scenario, example: Mapping[str, Any], play: Play
-    ) -> Evidence:
-        """Play on the server whose restarts are shared; the first scenario starts it."""
-        async with self._restarts.playing():
+    async def _play_restarting(self, run: ScenarioRun) -> tuple[Evidence, Doubt | None]:
+        """Play on the server whose restarts are shared; the first scenario starts it. Waiting for a restart is not the time of a scenario."""
+        async with self._restarted_cache.lease(self._responses_of(run)), self._restarts.playing():
             async with self._starting:
                 if self._restarted is None:
-                    self._restarted = self._context(await self._server(), self.context, self._restarts)
-            return await self._play(requirement, scenario, example, play, self._restarted)
+                    self._restarted = self._context(
+                        await self._server(), self.context, self._restarts, self._restarted_cache
+                    )
+            restarted = self._restarted
+            controls = restarted.controls.with_shared_restarts(PausingRestarts(self._restarts, run.watch.paused))
+            return await self._player.play(run, replace(restarted, controls=controls), shared=True)
 
     async def _restart(self) -> None:
         assert self._restarted is not None, "a restart comes after the start"
         await self._restarted.controls.restart_now()
 
-    async def _play(
-        self, requirement: Requirement, scenario: Scenario, example: Mapping[str, Any], play: Play, context: Context
-    ) -> Evidence:
-        """Play; start again with fresh variables where the fillers made the target compress too early."""
-        room: Room = {}
-        for _ in range(_TRIES):
-            known = room.copy()
-            evidence = await self._play_once(requirement, scenario, play, Dialogue(context, example, room))
-            if room == known:
-                break
-        return evidence
-
-    async def _play_once(
-        self, requirement: Requirement, scenario: Scenario, play: Play, dialogue: Dialogue
-    ) -> Evidence:
-        budget = self._budget if requirement.check in SEEDED else None
-        if budget is not None and budget.lowered:
-            dialogue.untested.append(
-                f"only {budget.examples} of {DEFAULT_EXAMPLES} examples were tried (limits.examples): enough to fail, not to pass"
-            )
-        scene = Scene(requirement, scenario.name, dialogue.description, self._target_name, self._redactor, budget)
-        try:
-            evidence = await outcome(scene, dialogue, play(dialogue))
-        finally:
-            await _end(dialogue)
-        self._played.append(Played(dialogue, evidence, requirement.id))
-        return evidence
-
     # Servers
 
-    async def _another(self) -> Context:
-        return self._context(await self._server(), self.context)
+    async def _another(self, cache: ResponseCache) -> Context:
+        return self._context(await self._server(), self.context, cache=cache)
 
     async def _server(self, *, alone: bool = False) -> Server:
         server = await start_server(self._profile, self._probe_url, alone=alone)
         self._servers.append(server)
         return server
 
-    def _context(self, server: Server, like: Context | None = None, shared: SharedRestarts | None = None) -> Context:
+    def _context(
+        self,
+        server: Server,
+        like: Context | None = None,
+        shared: SharedRestarts | None = None,
+        cache: ResponseCache | None = None,
+    ) -> Context:
+        """A context on a server. `cache`: room for responses, where scenarios share the server."""
         target = like.target if like else assumed(self._profile)
         limits = self._profile.limits
         # Scenarios that share restarts all play at once: the server restarts only when each of them waits for it.
@@ -242,14 +231,8 @@ class Scheduler:
             self._labels,
             self.decided,
             self._budget,
+            cache or ResponseCache(),
         )
-
-
-async def _end(dialogue: Dialogue) -> None:
-    try:
-        await dialogue.leave()
-    except (ContinuityError, Untested) as reason:
-        dialogue.untested.append(str(reason))
 
 
 def _salted(example: Mapping[str, Any], salt: str, version: str) -> dict[str, Any]:

@@ -6,8 +6,10 @@ Calm scenarios share servers (`SharedServers`). A disturbing one (restart, kill,
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
 
 from continuity_conformance.scenario.context import Context
+from continuity_conformance.target.response_cache import ResponseCache, ResponseLease
 from continuity_conformance.target.server import Server
 
 
@@ -36,47 +38,134 @@ class ExclusiveServers:
 
 
 class _SharedServer:
-    """One of the shared servers, started when it is first needed."""
+    """One of the shared servers, started when it is first needed. `places`: how many scenarios play on it at the same time."""
 
-    def __init__(self, start: Callable[[], Awaitable[Context]], context: Context | None = None) -> None:
+    def __init__(self, start: Callable[[ResponseCache], Awaitable[Context]], cache: ResponseCache, places: int) -> None:
         self._start = start
-        self._context = context
+        self._context: Context | None = None
         self._starting = asyncio.Lock()
+        self.cache = cache
+        self.places = places
+        self.playing = 0
         self.random = asyncio.Lock()
 
     async def context(self) -> Context:
         async with self._starting:
-            self._context = self._context or await self._start()
+            self._context = self._context or await self._start(self.cache)
         return self._context
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Admission:
+    """A place on a server, with room for the responses of one scenario."""
+
+    server: _SharedServer
+    places: int
+    lease: ResponseLease | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Waiting:
+    """A scenario that waits. `responses`: how many it stores at most. `alone`: nothing else may play on its server."""
+
+    responses: int
+    alone: bool
+    admitted: asyncio.Future[_Admission]
 
 
 class SharedServers:
     """The servers of calm scenarios: the calibrated one and `servers` - 1 others, for a target that uses only one core.
 
-    A scenario plays on whichever server has a free place. Checks that generate their data send thousands of requests, one after the other. Those
-    that share a campaign use the first server, where scenarios leave them half of the places if there are other servers; the rest use the last one.
+    A scenario plays on a server that has a free place and room for its responses. Those that store responses begin in the order in which they came.
+    Checks that generate their data send thousands of requests, one after the other. Those that share a campaign use the first server, where scenarios
+    leave them half of the places if there are other servers; the rest use the last one. A small response cache is theirs alone while they play.
     """
 
-    def __init__(self, first: Context, start: Callable[[], Awaitable[Context]], servers: int, parallel: int) -> None:
-        self._servers = [_SharedServer(start, first), *(_SharedServer(start) for _ in range(servers - 1))]
-        others = self._servers[1:]
-        places = max(parallel // 2, 1) if others else parallel
-        self._free: asyncio.Queue[_SharedServer] = asyncio.Queue()
-        for server in [*(others * parallel), *(self._servers[:1] * places)]:
-            self._free.put_nowait(server)
+    def __init__(
+        self, first: Context, start: Callable[[ResponseCache], Awaitable[Context]], servers: int, parallel: int
+    ) -> None:
+        async def calibrated(_: ResponseCache) -> Context:
+            return first
+
+        places = max(parallel // 2, 1) if servers > 1 else parallel
+        caches = [ResponseCache(first.cache.size) for _ in range(servers - 1)]
+        others = [_SharedServer(start, cache, parallel) for cache in caches]
+        self._servers = [_SharedServer(calibrated, first.cache, places), *others]
+        self._waiting: list[_Waiting] = []
+        for server in self._servers:
+            server.cache.on_room = self._admit
 
     @asynccontextmanager
-    async def lease(self) -> AsyncIterator[Context]:
-        """A context to play on, as soon as a place is free."""
-        server = await self._free.get()
-        try:
+    async def lease(self, responses: int = 0) -> AsyncIterator[Context]:
+        """A context to play on, as soon as there is a place with room for these responses."""
+        async with self._admission(responses, alone=False) as server:
             yield await server.context()
-        finally:
-            self._free.put_nowait(server)
 
     @asynccontextmanager
     async def lease_random(self, *, sharing: bool) -> AsyncIterator[Context]:
         """A context for a check that generates its data; these checks use a server one at a time."""
         server = self._servers[0 if sharing else -1]
         async with server.random:
+            context, cache = await server.context(), server.cache
+            async with cache.lease(cache.size if cache.is_small else 0):
+                yield replace(context, cache=ResponseCache()) if cache.is_small else context
+
+    @asynccontextmanager
+    async def lease_alone(self) -> AsyncIterator[Context]:
+        """A server on which nothing else plays."""
+        async with self._admission(0, alone=True) as server, server.random:
             yield await server.context()
+
+    @asynccontextmanager
+    async def _admission(self, responses: int, *, alone: bool) -> AsyncIterator[_SharedServer]:
+        waiting = _Waiting(responses, alone, asyncio.get_running_loop().create_future())
+        self._waiting.append(waiting)
+        self._admit()
+        try:
+            yield (await asyncio.shield(waiting.admitted)).server
+        finally:
+            self._leave(waiting)
+
+    def _leave(self, waiting: _Waiting) -> None:
+        if waiting in self._waiting:
+            self._waiting.remove(waiting)
+            return
+        admission = waiting.admitted.result()
+        admission.server.playing -= admission.places
+        if admission.lease is not None:
+            admission.server.cache.release(admission.lease)
+        self._admit()
+
+    def _admit(self) -> None:
+        """Let everybody play who can. Nobody who stores responses overtakes another one who does, and nobody overtakes one who plays alone."""
+        crowded = False
+        for waiting in self._waiting.copy():
+            if crowded and waiting.responses:
+                continue
+            admission = self._alone() if waiting.alone else self._beside_others(waiting.responses)
+            if admission is not None:
+                self._waiting.remove(waiting)
+                waiting.admitted.set_result(admission)
+            elif waiting.alone or not any(self._free(server) for server in self._servers):
+                return
+            else:
+                crowded = True
+
+    def _beside_others(self, responses: int) -> _Admission | None:
+        for server in sorted(filter(self._free, self._servers), key=self._free, reverse=True):
+            lease = server.cache.try_lease(responses) if responses else None
+            if lease is not None or not responses:
+                server.playing += 1
+                return _Admission(server, 1, lease)
+        return None
+
+    def _alone(self) -> _Admission | None:
+        server = self._servers[0]
+        if server.playing:
+            return None
+        server.playing += server.places
+        return _Admission(server, server.places, None)
+
+    @staticmethod
+    def _free(server: _SharedServer) -> int:
+        return server.places - server.playing

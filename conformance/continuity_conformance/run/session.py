@@ -15,7 +15,7 @@ from typing import Any, Final, Self, TypeVar
 from continuity_conformance.checks.registry import CONCLUDING, disturbs
 from continuity_conformance.checks.support.openai_client import load_client, uses_client
 from continuity_conformance.core.budget import Budget
-from continuity_conformance.core.errors import ContinuityError, KitError
+from continuity_conformance.core.errors import ContinuityError, KitError, UnreachableError
 from continuity_conformance.core.urls import public_url
 from continuity_conformance.core.verdicts import Result, Verdict, by_review, undecided
 from continuity_conformance.http.connect import must_answer
@@ -51,6 +51,7 @@ class Run:
         self._requirements = tuple(each for each in requirements if each.manual is None)
         self._manual = tuple(each for each in requirements if each.manual is not None)
         self._futures: dict[str, Future[Result]] = {requirement.id: Future() for requirement in requirements}
+        self._plays: dict[str, asyncio.Task[Result]] = {}
         self._deciding: dict[str, asyncio.Task[None]] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -112,7 +113,7 @@ class Run:
         return self._scheduler.context.transport.sent
 
     def result(self, requirement_id: str) -> Result:
-        """Wait until a requirement is decided, and return its result."""
+        """Wait until a requirement is decided, and return its result. Raises UnreachableError if the target died before."""
         if not self._opened:
             raise KitError("The run was not opened, so nothing is decided.", where=requirement_id)
         try:
@@ -166,6 +167,19 @@ class Run:
             await self._scheduler.close()
 
     async def _play_all(self) -> None:
+        """Play everything. A target that dies ends the run: what is not decided by then stays undecided."""
+        try:
+            await self._play_in_order()
+        except UnreachableError as error:
+            tasks = [*self._plays.values(), *self._deciding.values()]
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            for future in self._futures.values():
+                if not future.done():
+                    future.set_exception(self._redactor.error(error))
+
+    async def _play_in_order(self) -> None:
         """Play the scenarios: calm ones share servers, disturbing ones (restart, kill) are alone. Then judge `always` entries on all answers.
 
         The checks that use the results of other requirements come last.
@@ -182,9 +196,9 @@ class Run:
         disturbing = [requirement for requirement in played if disturbs(requirement)]
         disturbing.sort(key=lambda requirement: requirement.check is None)  # checks take longest, so they come first
         calm = [requirement for requirement in played if requirement not in disturbing]
-        plays = {each.id: asyncio.create_task(self._played(each, calm_done)) for each in (*disturbing, *calm)}
-        self._deciding = {each.id: asyncio.create_task(self._decide(each, plays[each.id])) for each in played}
-        await asyncio.gather(*(plays[each.id] for each in calm))
+        self._plays = {each.id: asyncio.create_task(self._played(each, calm_done)) for each in (*disturbing, *calm)}
+        self._deciding = {each.id: asyncio.create_task(self._decide(each, self._plays[each.id])) for each in played}
+        await asyncio.gather(*(self._plays[each.id] for each in calm))
         calm_done.set()
         await asyncio.gather(*self._deciding.values())
         for requirement in self._requirements:
@@ -198,9 +212,11 @@ class Run:
         return self._without_error(requirement, self._scheduler.play(requirement, calm_done))
 
     async def _without_error(self, requirement: Requirement, playing: Awaitable[Result]) -> Result:
-        """An exception in the kit becomes the result of one requirement; it never ends the run."""
+        """An exception in the kit becomes the result of one requirement; it never ends the run. Only a dead target does."""
         try:
             return await playing
+        except UnreachableError:
+            raise
         except (Exception, SystemExit) as error:  # noqa: BLE001 - the kit's own fault becomes a verdict
             return undecided(requirement, Verdict.ERROR, f"the kit failed: {type(error).__name__}: {error}")
 

@@ -8,10 +8,12 @@ from typing import Final, Literal, Protocol
 from continuity_conformance.core.budget import Budget
 from continuity_conformance.core.verdicts import Result
 from continuity_conformance.http.client import AnyTransport
+from continuity_conformance.http.messages import origin
 from continuity_conformance.probe.reply import ModelCall
 from continuity_conformance.probe.server import Script
 from continuity_conformance.target.controls import Controls
 from continuity_conformance.target.profile import Profile
+from continuity_conformance.target.response_cache import ResponseCache
 from continuity_conformance.target.server import Server
 from continuity_spec.openapi.answers import AnswerValidator
 
@@ -89,8 +91,15 @@ class Context:
     decided: Mapping[str, Result]
     """The results so far, for checks that draw conclusions from them."""
     budget: Budget = field(default_factory=Budget)
+    cache: ResponseCache = field(default_factory=ResponseCache)
+    """Room for responses on the server, where scenarios share it."""
     shared: dict[str, object] = field(default_factory=dict)
     """State that checks share, by a name of their choice."""
+
+    @property
+    def turns_sent(self) -> int:
+        """How many POST requests the kit has sent to this server."""
+        return self.transport.posts[origin(self.server.url)]
 
     @property
     def contract(self) -> AnswerValidator:

@@ -12,7 +12,7 @@ from continuity_conformance.scenario.unissued import unissued
 from continuity_conformance.scenario.variables import Variables
 from continuity_conformance.target.profile import DEFAULT_SESSIONS
 from continuity_spec import Step
-from continuity_spec.needs import calls_client
+from continuity_spec.model import calls_client
 
 CLIENT_TOOL: Final = "kit_lookup"
 _TOOLS: Final = [

@@ -48,7 +48,7 @@ class ControlContext:
     async def send(self, method: str, path: str, body: object = None, headers: Mapping[str, str] | None = None) -> None:
         """Send one request with the principal's key. Raises Untested if the answer is not a success."""
         request = Request(method, self.url + path, (*self.fields, *(headers or {}).items()), body)
-        answer = await self.transport.send(request)
+        answer = await self.transport.send_repeatable(request)
         if not answer.accepted:
             raise Untested(answer.error or f"{answer.status} {answer.text[:_SHOWN]}")
 

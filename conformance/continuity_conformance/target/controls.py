@@ -23,7 +23,7 @@ from continuity_conformance.target.old_database import OldRow, old_database, wri
 from continuity_conformance.target.process import StartedProcess
 from continuity_conformance.target.profile import Filling
 from continuity_conformance.target.server import Server
-from continuity_conformance.target.shared_restart import SharedRestarts
+from continuity_conformance.target.shared_restart import AnyRestarts
 
 _NEEDS: Final[Mapping[str, frozenset[str]]] = {
     "evict": frozenset({"evict"}),
@@ -43,7 +43,7 @@ class Controls:
     """The controls of one server. Methods that return a text say how they did it."""
 
     def __init__(
-        self, server: Server, transport: AnyTransport, *, has_api: bool, shared: SharedRestarts | None = None
+        self, server: Server, transport: AnyTransport, *, has_api: bool, shared: AnyRestarts | None = None
     ) -> None:
         self._server = server
         self._transport = transport
@@ -68,7 +68,7 @@ class Controls:
         """How to fill the context so that the target compresses. None if a control of the profile makes it compress."""
         return None if "compress" in self._server.profile.controls else self._server.profile.filling
 
-    def with_shared_restarts(self, shared: SharedRestarts) -> "Controls":
+    def with_shared_restarts(self, shared: AnyRestarts) -> "Controls":
         """The same controls, but restarts are shared with other scenarios."""
         return Controls(self._server, self._transport, has_api=self._has_api, shared=shared)
 

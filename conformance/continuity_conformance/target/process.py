@@ -156,11 +156,11 @@ class StartedProcess:
             raise NotStartedError(
                 f"The target's first turn did not succeed: {reason}.",
                 where=self.url,
-                do=f"Its output:\n  {self._last_output}",
+                do=f"Its output:\n  {self.last_output}",
             )
 
     @property
-    def _last_output(self) -> str:
+    def last_output(self) -> str:
         """The last lines of its output, for error messages."""
         with self._output.open("rb") as output:
             output.seek(max(0, output.seek(0, os.SEEK_END) - _LAST_BYTES))
@@ -228,7 +228,7 @@ class StartedProcess:
             raise NotStartedError(
                 f"The target did not become ready in {self._process.seconds:g} s.",
                 where=where,
-                do=f"Its output:\n  {self._last_output}",
+                do=f"Its output:\n  {self.last_output}",
             ) from None
 
     def _must_run(self, command: str) -> None:
@@ -237,7 +237,7 @@ class StartedProcess:
             raise NotStartedError(
                 f"The target ended during its start, with exit code {self._running.returncode}.",
                 where=command,
-                do=f"Its output:\n  {self._last_output}",
+                do=f"Its output:\n  {self.last_output}",
             )
 
 

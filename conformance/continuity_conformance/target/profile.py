@@ -11,10 +11,13 @@ from typing import Final, Literal
 from continuity_conformance.http.auth import KeyField
 from continuity_conformance.http.messages import USER_AGENT, Answer, dig
 from continuity_conformance.target.control_context import Control
+from continuity_spec import Step
 
 DEFAULT_HEADER: Final = "X-Hermes-Session-Id"
 _TOO_MANY: Final = 429
 _AT_ONCE: Final = 20
+_SHARED_RESPONSES: Final = 1000
+_RESPONSES: Final = "/v1/responses"
 DEFAULT_ORIGIN: Final = "http://continuity.test"
 DEFAULT_SESSIONS: Final = "/v1/sessions"
 DEFAULT_OPTIONS: Final[Mapping[str, str]] = MappingProxyType(
@@ -173,6 +176,29 @@ class Profile:
         """The header fields of every request: the kit's User-Agent, the profile's own headers, and the key where there is one."""
         fields = [("User-Agent", USER_AGENT), *self.headers.items()]
         return [*fields, self.key_field.filled(key)] if key else fields
+
+    def stored_responses(self, step: Step) -> int:
+        """How many responses a step stores at most, with the steps inside it. A turn that is refused counts too."""
+        return sum(self._responses_of(each) for each in step.walk())
+
+    def _responses_of(self, step: Step) -> int:
+        if step.verb == "request":
+            return int(step.params.get("method") == "POST" and str(step.params.get("path", "")).endswith(_RESPONSES))
+        if step.verb != "respond" or step.params.get("store") is False:
+            return 0
+        fillers = self.filling.turns if self.filling and step.params.get("compress") is True else 0
+        return min(step.at_once, self.limits.at_once) + fillers
+
+    @property
+    def shared_responses(self) -> int:
+        """How many responses the cache of a server that scenarios share holds; 0: unknown.
+
+        Where `process.alone` adds arguments, `limits.responses` is about the servers that play alone, and the others hold at least a thousand.
+        """
+        alone = self.process is not None and bool(self.process.alone)
+        return (
+            max(self.limits.responses, _SHARED_RESPONSES) if alone and self.limits.responses else self.limits.responses
+        )
 
     @property
     def secrets(self) -> tuple[str, ...]:

@@ -124,6 +124,11 @@ class Server:
     def runs(self) -> bool:
         return self.started is None or self.started.runs
 
+    @property
+    def last_output(self) -> str:
+        """The end of the target's own output; empty if the kit did not start it."""
+        return f"Its output:\n  {self.started.last_output}" if self.started is not None else ""
+
     async def stop_twins(self) -> None:
         twins, self.twins = self.twins, []
         await asyncio.gather(*(twin.end_and_release_port() for twin in twins))

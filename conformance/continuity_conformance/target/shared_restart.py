@@ -6,7 +6,7 @@ finished, so no turn is interrupted, and twenty restarts take as long as one.
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager
 
 from continuity_conformance.core.errors import ContinuityError
 from continuity_conformance.core.failure import Untested
@@ -59,3 +59,18 @@ class SharedRestarts:
         else:
             for restarted in waiting:
                 restarted.set_result(None)
+
+
+class PausingRestarts:
+    """The shared restarts as one scenario uses them: `pause` is open while it waits for the others."""
+
+    def __init__(self, restarts: SharedRestarts, pause: Callable[[], AbstractContextManager[None]]) -> None:
+        self._restarts = restarts
+        self._pause = pause
+
+    async def restart(self) -> None:
+        with self._pause():
+            await self._restarts.restart()
+
+
+AnyRestarts = SharedRestarts | PausingRestarts

@@ -3,6 +3,7 @@
 import json
 import os
 import socket
+import sys
 from pathlib import Path
 
 import pytest
@@ -84,3 +85,17 @@ def test_a_report_of_an_earlier_run_does_not_survive(run_pytest, closed_port: st
     run_pytest("--target", closed_port, "--continuity-report", ".")
 
     assert json.loads((folder / "results.json").read_text())["verdict"] == "unreachable"
+
+
+def test_a_target_that_dies_during_the_run_is_code_3_and_no_failure(run_pytest, folder: Path):
+    server = Path(__file__).parents[2] / "servers" / "moody.py"
+    start = json.dumps([sys.executable, str(server), "dies", "{port}", "{probe}"])
+    (folder / "dies.yaml").write_text(f"name: dies\nprocess: {{start: {start}}}\nsingle_user: true\n")
+    done = run_pytest(
+        "--target", "reference", "--continuity-profile", "dies.yaml", "--continuity-report", ".", "-k", "HISTORY"
+    )
+    results = json.loads((folder / "results.json").read_text())
+
+    assert done.returncode == 3
+    assert "The target died during the run" in done.stderr
+    assert (results["verdict"], results["counts"]["fail"]) == ("unreachable", 0)

@@ -40,7 +40,11 @@ async def real_client(dialogue: Dialogue) -> AsyncIterator["AsyncOpenAI"]:
     client: AsyncOpenAI = openai.AsyncOpenAI(
         base_url=f"{dialogue.context.server.url}/v1",
         api_key=key if key and profile.key_field.usual else "none",
-        default_headers=dict(profile.request_headers("" if profile.key_field.usual else key)),
+        # The client keeps connections for seconds, and the target may close one at the moment at which it is used again.
+        default_headers={
+            **dict(profile.request_headers("" if profile.key_field.usual else key)),
+            "Connection": "close",
+        },
         max_retries=0,
         # On a redirect to another host httpx removes only Authorization: a key in another field would be given away.
         http_client=openai.DefaultAsyncHttpxClient(verify=trust(profile.ca), follow_redirects=False),

@@ -123,15 +123,16 @@ class _CampaignRunner:
 
     def reach(self, operations: Mapping[str, ApiOperation]) -> set[str]:
         """Call each operation with real ids. Return the names of those that the target has."""
-        available: set[str] = set()
-        for name, case in self._first_cases(operations):
-            sent = self._send(case)
-            missing = name in _OPTIONAL and not sent.answer.accepted
-            if not missing:
-                available.add(name)
-                self.campaign.wanted.append(case.operation.label)
-                self._add_findings(sent, shrink=False)
-        return available
+        with self._client.room(1):
+            return {name for name, case in self._first_cases(operations) if self._is_available(name, case)}
+
+    def _is_available(self, name: str, case: Case) -> bool:
+        sent = self._send(case)
+        if name in _OPTIONAL and not sent.answer.accepted:
+            return False
+        self.campaign.wanted.append(case.operation.label)
+        self._add_findings(sent, shrink=False)
+        return True
 
     def _first_cases(self, operations: Mapping[str, ApiOperation]) -> Iterator[tuple[str, Case]]:
         """Yield one case for each operation: turns first, then reads, then deletions of what the turns stored."""

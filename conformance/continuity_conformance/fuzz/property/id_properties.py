@@ -31,6 +31,8 @@ _REFUSALS: Final = frozenset({400, 404, 422})
 """The statuses that refuse a name: it is malformed, or unknown."""
 _LONG_NAMES: Final = tuple("n" * length for length in range(225, 261, 5))
 """With our prefix these have lengths around the limit of 256."""
+_RESPONSES_OF_A_SLUG: Final = 5
+"""The slug, the same as an object, and three similar ones."""
 _NOT_IN_HEADERS: Final = frozenset("\r\n\0")
 
 
@@ -92,7 +94,10 @@ class IdProperties:
 
     def _slug_unchanged(self, value: str) -> Iterator[Finding]:
         """The slug leads to its session in both notations, and similar slugs lead to other sessions."""
-        slug = self._unique(value + "x")
+        with self._client.room(_RESPONSES_OF_A_SLUG):
+            yield from self._slug_in_its_room(self._unique(value + "x"))
+
+    def _slug_in_its_room(self, slug: str) -> Iterator[Finding]:
         request, answer = self._respond({"conversation": slug})
         if answer.status in _REFUSALS:
             return
@@ -149,7 +154,10 @@ class IdProperties:
             extra = {**extra, "stream": False}
         text = self._names.new()
         content = {"input": text} if path == _RESPONSES else {"messages": [_user(text)]}
-        request, answer = self._post(path, {**content, **extra})
+        with self._client.room(int(path == _RESPONSES)):
+            yield from self._continued(*self._post(path, {**content, **extra}))
+
+    def _continued(self, request: Request, answer: Answer) -> Iterator[Finding]:
         sessions = answer.fields(self._client.target.header)
         if not answer.accepted or len(sessions) != 1 or not sessions[0]:
             actual = str(answer.status) if not answer.accepted else ", ".join(map(repr, sessions)) or "none"

@@ -96,9 +96,10 @@ class _KeyTrial:
         if path in {_CHAT, _RESPONSES}:
             return True
         filled = path
-        for parameter in _CREATED_BY:
-            filled = filled.replace(f"{{{parameter}}}", self._stored(parameter, path))
-        return self._client.send(self._client.request(method, filled, self._body(path))).status not in _ABSENT
+        with self._client.room(int("response" in path)):
+            for parameter in _CREATED_BY:
+                filled = filled.replace(f"{{{parameter}}}", self._stored(parameter, path))
+            return self._client.send(self._client.request(method, filled, self._body(path))).status not in _ABSENT
 
     def _stored(self, parameter: str, path: str) -> str:
         """Create a session, a response or a conversation if the path names one, and return its id."""

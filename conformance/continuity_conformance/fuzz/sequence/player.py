@@ -9,7 +9,9 @@ from continuity_conformance.fuzz.sequence.counterexample import parsed_steps
 from continuity_conformance.fuzz.sequence.generator import GeneratedSequence, YamlStep
 from continuity_conformance.scenario.context import Context
 from continuity_conformance.scenario.dialogue import Dialogue
+from continuity_conformance.scenario.doubt import doubt
 from continuity_conformance.target.shared_restart import SharedRestarts
+from continuity_spec import Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,15 +20,28 @@ class SequenceResult:
 
     unmet: Unmet | None = None
     untested: tuple[str, ...] = ()
+    doubtful: bool = False
+    """The failure may be the kit's fault (`scenario.doubt`)."""
 
 
 async def play(context: Context, steps: Sequence[YamlStep]) -> SequenceResult:
-    """Play one sequence to its end, or to the first step that fails."""
-    dialogue = Dialogue(context, {})
+    """Play one sequence to its end, or to the first step that fails. A failure that may be the kit's fault is played again, once."""
+    result = await _play(context, steps)
+    return await _play(context, steps) if result.doubtful else result
+
+
+async def _play(context: Context, steps: Sequence[YamlStep]) -> SequenceResult:
+    parsed = parsed_steps(steps)
+    async with context.cache.lease(sum(map(context.target.profile.stored_responses, parsed))):
+        return await _play_in_its_room(context, parsed)
+
+
+async def _play_in_its_room(context: Context, steps: Sequence[Step]) -> SequenceResult:
+    dialogue, turns_before = Dialogue(context, {}), context.turns_sent
     try:
-        await dialogue.play(parsed_steps(steps))
+        await dialogue.play(steps)
     except Unmet as unmet:
-        return SequenceResult(unmet)
+        return SequenceResult(unmet, doubtful=doubt(dialogue.record, turns_before, shared=True) is not None)
     except Untested as reason:
         return SequenceResult(untested=(str(reason),))
     finally:
@@ -63,5 +78,17 @@ def batches(sequences: Sequence[GeneratedSequence], cache_size: int) -> Iterator
         yield batch
 
 
+def within_cache(sequence: GeneratedSequence, cache_size: int) -> GeneratedSequence:
+    """The beginning of a sequence that the target's cache holds completely; all of it with a `cache_size` of 0."""
+    fits = len(sequence.steps)
+    while cache_size and fits and sum(map(_responds, sequence.steps[:fits])) > cache_size:
+        fits -= 1
+    return GeneratedSequence(sequence.moves[:fits], sequence.steps[:fits])
+
+
+def _responds(step: YamlStep) -> bool:
+    return isinstance(step, dict) and "respond" in step
+
+
 def _response_count(sequence: GeneratedSequence) -> int:
-    return 1 + sum(isinstance(step, dict) and "respond" in step for step in sequence.steps)
+    return 1 + sum(map(_responds, sequence.steps))

@@ -7,7 +7,7 @@ from typing import Final
 from continuity_conformance.fuzz.sequence.counterexample import Counterexample
 from continuity_conformance.fuzz.sequence.generator import GeneratedSequence, SequenceScope, generate
 from continuity_conformance.fuzz.sequence.oracle import ALICE
-from continuity_conformance.fuzz.sequence.player import batches, play, play_batch
+from continuity_conformance.fuzz.sequence.player import batches, play, play_batch, within_cache
 from continuity_conformance.fuzz.sequence.shrink import failing_part, shrink
 from continuity_conformance.scenario.context import Context
 
@@ -48,10 +48,11 @@ class SearchResult:
 
 async def search(context: Context, scope: SequenceScope, *, examples: int, seed: int, shrinks: int) -> SearchResult:
     """Play this many sequences of a seed, up to the first that fails, and shrink that one."""
-    sequences = [generate(scope, seed, number) for number in range(examples)]
-    cache_size = context.target.profile.limits.responses if "restart" in scope.abilities else 0
+    profile, restarts = context.target.profile, "restart" in scope.abilities
+    cache_size = profile.limits.responses if restarts else profile.shared_responses
+    sequences = [within_cache(generate(scope, seed, number), cache_size) for number in range(examples)]
     played, untested = list[GeneratedSequence](), list[str]()
-    for batch in batches(sequences, cache_size):
+    for batch in batches(sequences, cache_size if restarts else 0):
         results = await play_batch(context, [sequence.steps for sequence in batch])
         for sequence, result in zip(batch, results, strict=True):
             played.append(sequence)

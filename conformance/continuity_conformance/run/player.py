@@ -1,0 +1,156 @@
+"""Plays one scenario on a given server and returns its evidence. Where and when it plays is the scheduler's matter.
+
+A failure that may be the kit's fault (`scenario.doubt`) is played again, once.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from continuity_conformance.checks.registry import CHECKS, SEEDED
+from continuity_conformance.core.budget import DEFAULT_EXAMPLES, Budget
+from continuity_conformance.core.errors import ContinuityError
+from continuity_conformance.core.failure import Untested
+from continuity_conformance.core.verdicts import Evidence, Verdict
+from continuity_conformance.results.outcome import Played, Scene, outcome
+from continuity_conformance.results.redaction import Redactor
+from continuity_conformance.run.life_check import LifeCheck
+from continuity_conformance.scenario.context import Context
+from continuity_conformance.scenario.dialogue import Dialogue
+from continuity_conformance.scenario.doubt import Doubt, doubt
+from continuity_conformance.scenario.fill_context import Room
+from continuity_spec import Requirement, Scenario
+
+_TRIES: Final = 4
+"""How often a scenario is tried where its fillers made the target compress too early; each try uses fewer of them."""
+_CONFIRMED: Final = 3
+"""After so many repetitions that failed in the same way again, and none that helped, the target itself does it: no more are played."""
+
+
+class Stopwatch:
+    """The time that a requirement uses: `seconds` in which at least one of its scenarios plays. Waiting for a place or for others does not count."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self._open = 0
+        self._since = 0.0
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        self._add(1)
+        try:
+            yield
+        finally:
+            self._add(-1)
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Inside a block of `running`: one of its users waits."""
+        self._add(-1)
+        try:
+            yield
+        finally:
+            self._add(1)
+
+    def _add(self, change: int) -> None:
+        now = time.monotonic()
+        self.seconds += now - self._since if self._open else 0.0
+        self._since = now
+        self._open += change
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioRun:
+    """A scenario of a requirement, with one of its examples. `watch` measures the time that the requirement uses."""
+
+    requirement: Requirement
+    scenario: Scenario
+    example: Mapping[str, Any]
+    watch: Stopwatch
+
+    @property
+    def play(self) -> Callable[[Dialogue], Awaitable[None]]:
+        check = self.requirement.check
+        return CHECKS[check] if check is not None else lambda dialogue: dialogue.play(self.scenario.steps)
+
+    @property
+    def seeded(self) -> bool:
+        return self.requirement.check in SEEDED
+
+
+class ScenarioPlayer:
+    """`played`: every dialogue of the run, for what is judged on all answers."""
+
+    def __init__(self, target: str, redactor: Redactor, budget: Budget) -> None:
+        self.played: list[Played] = []
+        self._target = target
+        self._redactor = redactor
+        self._budget = budget
+        self._in_vain: Counter[Doubt] = Counter()
+        self._helped: set[Doubt] = set()
+        self._life = LifeCheck()
+
+    async def play(self, run: ScenarioRun, context: Context, *, shared: bool) -> tuple[Evidence, Doubt | None]:
+        """Play, and say why a failure may be the kit's fault. `shared`: other scenarios play on the same server."""
+        return await self._play(run, context, shared=shared, again=None)
+
+    async def play_again(self, run: ScenarioRun, context: Context, first: Evidence, why: Doubt) -> Evidence:
+        """Play a second time, on a server where nothing else plays. The result counts, whatever it is."""
+        if self._in_vain[why] >= _CONFIRMED and why not in self._helped:
+            return first
+        # Checks with generated data share one campaign: it is played again too.
+        fresh = replace(context, shared={"again": True}) if run.seeded else context
+        evidence, doubt_again = await self._play(run, fresh, shared=False, again=why)
+        if doubt_again is why:
+            self._in_vain[why] += 1
+        else:
+            self._helped.add(why)
+        return evidence
+
+    async def _play(
+        self, run: ScenarioRun, context: Context, *, shared: bool, again: Doubt | None
+    ) -> tuple[Evidence, Doubt | None]:
+        """Start again with fresh variables where the fillers made the target compress too early."""
+        room: Room = {}
+        with run.watch.running():
+            for _ in range(_TRIES):
+                known, turns_before = room.copy(), context.turns_sent
+                dialogue = Dialogue(context, run.example, room)
+                if again is not None:
+                    dialogue.record.log.intervention("", "played again alone", f"because the first time {again}")
+                evidence = await self._play_once(run, dialogue)
+                if room == known:
+                    break
+        failed = evidence.outcome is Verdict.FAIL
+        if shared and (failed or evidence.outcome is Verdict.ERROR):
+            await self._must_live(dialogue, run.requirement.id)
+        return evidence, doubt(dialogue.record, turns_before, shared=shared) if failed else None
+
+    async def _must_live(self, dialogue: Dialogue, requirement: str) -> None:
+        """After a lost connection: raise UnreachableError if the target is dead. Then nothing more can be said about it."""
+        if any(exchange.answer.error and not exchange.answer.status for exchange in dialogue.exchanges):
+            await self._life.must_live(dialogue.context.server, requirement)
+
+    async def _play_once(self, run: ScenarioRun, dialogue: Dialogue) -> Evidence:
+        budget = self._budget if run.seeded else None
+        if budget is not None and budget.lowered:
+            dialogue.untested.append(
+                f"only {budget.examples} of {DEFAULT_EXAMPLES} examples were tried (limits.examples): enough to fail, not to pass"
+            )
+        scene = Scene(run.requirement, run.scenario.name, dialogue.description, self._target, self._redactor, budget)
+        try:
+            evidence = await outcome(scene, dialogue, run.play(dialogue))
+        finally:
+            await _end(dialogue)
+        self.played.append(Played(dialogue, evidence, run.requirement.id))
+        return evidence
+
+
+async def _end(dialogue: Dialogue) -> None:
+    try:
+        await dialogue.leave()
+    except (ContinuityError, Untested) as reason:
+        dialogue.untested.append(str(reason))
