@@ -52,7 +52,7 @@ async def restarts_in_any_order(dialogue: Dialogue) -> None:
 
 
 def _needs_second_principal(dialogue: Dialogue) -> None:
-    if "bob" not in dialogue.context.target.profile.principals:
+    if "bob" not in dialogue.context.target.profile.everyone:
         raise Untested("no key of a second principal")
 
 

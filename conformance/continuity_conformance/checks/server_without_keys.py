@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
-from continuity_conformance.core.failure import Untested
+from continuity_conformance.core.failure import Inapplicable, Untested
 from continuity_conformance.http.messages import dig
 from continuity_conformance.scenario.context import Context
 from continuity_conformance.scenario.dialogue import Dialogue
@@ -18,6 +18,8 @@ from continuity_conformance.target.server import Server
 async def without_a_key(dialogue: Dialogue) -> AsyncIterator[None]:
     """Move the dialogue to a server that has no keys, and back afterwards."""
     context = dialogue.context
+    if context.target.profile.identities and not context.target.profile.principals:
+        raise Inapplicable("a trusted proxy in front of the target says who sends a request, so it needs no key")
     if not context.target.profile.principals:
         yield
         return

@@ -41,7 +41,7 @@ def _obstacles(context: Context, scenario: Scenario, controls: frozenset[str]) -
         yield Verdict.NOT_APPLICABLE, "the target is for a single user"
     if scenario.principals & _WITHOUT_A_KEY and not target.profile.principals:
         yield Verdict.NOT_APPLICABLE, _NO_KEYS
-    if unknown := sorted(scenario.principals - _NO_SECOND_KEY - set(target.profile.principals)):
+    if unknown := sorted(scenario.principals - _NO_SECOND_KEY - target.profile.everyone):
         yield Verdict.NOT_TESTED, f"no key of a second principal: add {unknown[0]} to `principals` of the profile"
     needed = scenario.controls | controls
     profile = target.profile
@@ -59,6 +59,13 @@ def _unsupported_forms(context: Context, scenario: Scenario) -> Iterator[tuple[V
     target = context.target
     if target.options["tells"] == "nothing" and scenario.needs_a_session_id_of_the_target:
         yield Verdict.NOT_APPLICABLE, "the target does not reveal the session that the client would continue"
+    if not target.names_sessions and any(
+        "session" in step.params for step in scenario.walk() if step.verb == "respond"
+    ):
+        yield (
+            Verdict.NOT_APPLICABLE,
+            "the target has no chat and declares no continuity header, so no request names a session",
+        )
     if target.profile.slugs == "none" and scenario.uses_slugs:
         yield Verdict.NOT_APPLICABLE, "the target takes no slugs (`conversation`)"
     if target.profile.slugs == "made" and scenario.chooses_slug_text:

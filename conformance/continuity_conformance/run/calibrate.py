@@ -73,8 +73,8 @@ async def _has_no_chat(dialogue: Dialogue) -> bool:
     """Whether chat is missing. A target that only refuses to start a session under our id answers a turn that names none."""
     if dialogue.exchanges[0].answer.status not in _NO_ENDPOINT:
         return False
-    turn = {"model": dialogue.context.target.profile.model, "messages": [{"role": "user", "content": "calibration"}]}
-    return (await ask(dialogue.context, "POST", "/v1/chat/completions", turn)).status in _NO_ENDPOINT
+    path, turn = dialogue.context.target.profile.first_turn("calibration")
+    return (await ask(dialogue.context, "POST", path, turn)).status in _NO_ENDPOINT
 
 
 async def _over_responses(context: Context) -> Dialogue:
@@ -93,7 +93,7 @@ async def conclude(dialogue: Dialogue, stated: object) -> None:
     offers = context.target.profile.offers
     if offers is None:
         offers = frozenset(claims["offers"]) if isinstance(claims.get("offers"), list) else await _tried(dialogue)
-    if len(context.target.profile.principals) > 1:
+    if len(context.target.profile.everyone) > 1:
         offers |= {"tenants"}
     offers = offers | _CHAT if _is_over_chat(dialogue) else offers - _CHAT
     context.target = replace(
@@ -222,12 +222,8 @@ async def _observed(dialogue: Dialogue) -> Observed:
 async def _tried(dialogue: Dialogue) -> frozenset[str]:
     """Try once what the target offers, if it does not say so."""
     context = dialogue.context
-    responses = await ask(
-        context,
-        "POST",
-        "/v1/responses",
-        {"model": context.target.profile.model, "input": "calibration", "store": False},
-    )
+    path, turn = replace(context.target.profile, chat="none").first_turn("calibration")
+    responses = await ask(context, "POST", path, turn)
     preflight = [("Origin", context.target.profile.origin), ("Access-Control-Request-Method", "POST")]
     cors = await ask(
         context, "OPTIONS", "/v1/chat/completions" if _is_over_chat(dialogue) else "/v1/responses", headers=preflight
@@ -242,9 +238,9 @@ async def _tried(dialogue: Dialogue) -> frozenset[str]:
 
 async def _tried_beside_responses(context: Context) -> set[str]:
     """Try what a target with responses may lack: reading and deleting a stored response, and objects for conversations."""
-    turn = {"model": context.target.profile.model, "input": "calibration", "store": True}
-    stored = dig((await ask(context, "POST", "/v1/responses", turn)).body, "id")
-    path = f"/v1/responses/{stored}"
+    path, turn = replace(context.target.profile, chat="none").first_turn("calibration", store=True)
+    stored = dig((await ask(context, "POST", path, turn)).body, "id")
+    path = f"{path}/{stored}"
     kept = isinstance(stored, str) and (await ask(context, "GET", path)).accepted
     deletes = kept and (await ask(context, "DELETE", path)).accepted
     made = dig((await ask(context, "POST", "/v1/conversations", {})).body, "id")

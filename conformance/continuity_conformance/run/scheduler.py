@@ -32,7 +32,7 @@ from continuity_conformance.scenario.dialogue import Dialogue
 from continuity_conformance.scenario.fill_context import Room
 from continuity_conformance.target.controls import Controls
 from continuity_conformance.target.resolve import ResolvedTarget
-from continuity_conformance.target.server import Server, start_server
+from continuity_conformance.target.server import Server, output_of, start_server
 from continuity_conformance.target.shared_restart import SharedRestarts, can_share
 from continuity_spec import Requirement, Scenario
 from continuity_spec.derivation import derive, salted
@@ -50,7 +50,7 @@ class Scheduler:
         self._budget = (budget or Budget()).capped(profile.limits.examples)
         self._profile = profile
         self._url = target.url
-        self._target_name = target.name
+        self._again = target.arguments
         self._stack = AsyncExitStack()
         self._model = AsyncExitStack()
         self._servers: list[Server] = []
@@ -118,7 +118,7 @@ class Scheduler:
         obstacle = obstacle_to(self.context, requirement, without_steps(requirement))
         if obstacle is not None:
             return result(requirement, [Evidence("", "", *obstacle)], 0.0)
-        judged = judge_always(requirement, self._played, self.decided.values(), self._redactor, self._target_name)
+        judged = judge_always(requirement, self._played, self.decided.values(), self._redactor, self._again)
         return result(requirement, await judged, 0.0)
 
     # Scenarios
@@ -209,7 +209,8 @@ class Scheduler:
             dialogue.untested.append(
                 f"only {budget.examples} of {DEFAULT_EXAMPLES} examples were tried (limits.examples): enough to fail, not to pass"
             )
-        scene = Scene(requirement, scenario.name, dialogue.description, self._target_name, self._redactor, budget)
+        output = output_of(dialogue.context.server)
+        scene = Scene(requirement, scenario.name, dialogue.description, self._again, self._redactor, budget, output)
         try:
             evidence = await outcome(scene, dialogue, play(dialogue))
         finally:

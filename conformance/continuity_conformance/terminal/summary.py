@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from continuity_conformance.core.budget import Budget
+from continuity_conformance.core.rerun import target_arguments
 from continuity_conformance.core.verdicts import Result, RunVerdict, Verdict
 from continuity_conformance.results import tally
 from continuity_conformance.results.classes import easiest_first
@@ -185,13 +186,12 @@ def _what_next(outcome: RunOutcome, report: Path | None) -> Iterator[str]:
     if failed or report:
         yield ""
     if failed:
-        profile = f" --profile {shlex.quote(str(outcome.run_options.profile))}" if outcome.run_options.profile else ""
-        # A target that the kit started is not running any more; its name starts it again.
-        started = "://" not in outcome.run_options.target
-        target = shlex.quote(outcome.run_options.target if started else outcome.target.url)
-        budget = outcome.run_options.budget
+        options, budget = outcome.run_options, outcome.run_options.budget
+        # A target that the kit started is not running any more; its name, or its profile, starts it again.
+        target = outcome.target.url if "://" in options.target else options.target
+        again = shlex.join(target_arguments(target, str(options.profile) if options.profile else None))
         seed = budget.arguments if budget != Budget() else ""
-        yield f"again:   continuity run {failed[0].id} --target {target}{profile}{seed}"
+        yield f"again:   continuity run {failed[0].id} {again}{seed}"
     if report:
         yield f"report:  {report}"
 
