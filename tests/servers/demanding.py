@@ -31,7 +31,7 @@ class Demanding:
         self._model = model
         self._demands = demands
         self._histories: dict[tuple[str, str], Messages] = defaultdict(list)
-        self._responses: dict[tuple[str, object], Messages] = {}
+        self._responses: dict[tuple[str, object], tuple[str, Messages]] = {}
         self._turns: dict[tuple[str, str], asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def health(self, _: web.Request) -> web.Response:
@@ -40,23 +40,26 @@ class Demanding:
     async def chat(self, request: web.Request) -> web.StreamResponse:
         body = await self._checked(request)
         session = request.headers.get(HEADER) or str(uuid.uuid4())
-        answer = await self._turn(request, session, body["messages"][-1]["content"])
+        answer = await self._turn(request, session, json.dumps(body.get("messages")))
         return await _send(request, completion(uuid.uuid4().hex, answer), session, stream=body.get("stream") is True)
 
     async def respond(self, request: web.Request) -> web.StreamResponse:
-        """A turn of a slug, or of a copy of the conversation that the previous response ended."""
+        """A turn of a slug, of the session of the previous response, or of a branch of it."""
         body = await self._checked(request)
         slug = body.get("conversation_id" if "conversation_id" in self._demands else "conversation")
-        slug = slug["id"] if isinstance(slug, dict) else slug
+        slug = slug.get("id") or "" if isinstance(slug, dict) else slug
         previous, user = body.get("previous_response_id"), self._user(request)
         if (previous and (user, previous) not in self._responses) or (previous and slug):
             raise RefusedError(400, "there is no such response")
         session = self._id(slug) if slug is not None else str(uuid.uuid4())
-        self._histories[user, session] += self._responses.get((user, previous), [])
-        text = body["input"] if isinstance(body["input"], str) else body["input"][-1]["content"]
+        if previous:
+            last, history = self._responses[user, previous]
+            session = last if self._histories[user, last] == history else session
+            self._histories[user, session] = [*history]
+        text = json.dumps(body.get("input"))
         whole = response(uuid.uuid4().hex, await self._turn(request, session, text, store=body.get("store") is not False))
         if body.get("store") is not False:
-            self._responses[user, whole["id"]] = [*self._histories[user, session]]
+            self._responses[user, whole["id"]] = (session, [*self._histories[user, session]])
         return await _send(request, whole, session, stream=body.get("stream") is True)
 
     async def _checked(self, request: web.Request) -> dict[str, object]:
@@ -65,7 +68,7 @@ class Demanding:
             raise RefusedError(400, "agent_id is missing")
         if "no-model" in self._demands and "model" in body:
             raise RefusedError(400, "model is not taken here")
-        if HEADER in request.headers:
+        if request.headers.get(HEADER):
             self._id(request.headers[HEADER])
         return body
 
@@ -99,7 +102,7 @@ class Demanding:
 
 def parsed(body: bytes) -> dict[str, object]:
     try:
-        value = json.loads(body)
+        value = json.loads(body.decode())
     except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
