@@ -57,7 +57,9 @@ class Demanding:
             session = last if self._histories[user, last] == history else session
             self._histories[user, session] = [*history]
         text = json.dumps(body.get("input"))
-        whole = response(uuid.uuid4().hex, await self._turn(request, session, text, store=body.get("store") is not False))
+        whole = response(
+            uuid.uuid4().hex, await self._turn(request, session, text, store=body.get("store") is not False)
+        )
         if body.get("store") is not False:
             self._responses[user, whole["id"]] = (session, [*self._histories[user, session]])
         return await _send(request, whole, session, stream=body.get("stream") is True)

@@ -4,9 +4,9 @@ from dataclasses import replace
 from typing import Final
 
 from continuity_conformance.core.errors import UnreachableError, UsageError
-from continuity_conformance.doctor import address
 from continuity_conformance.doctor.findings import NoTurnError, Topic
 from continuity_conformance.doctor.state import SurveyState
+from continuity_conformance.http.brief import short_text
 from continuity_conformance.run.calibrate import assumed, header_in, opening
 from continuity_conformance.scenario.context import Context
 from continuity_conformance.scenario.dialogue import Dialogue
@@ -88,7 +88,7 @@ def _refusal(state: SurveyState) -> str:
 def _require_success(state: SurveyState, dialogue: Dialogue) -> Exchange:
     """The first exchange of the dialogue. Raises an error if it is not a successful chat turn."""
     first = dialogue.exchanges[0]
-    answer, short = first.answer, address.short_text(first.answer)
+    answer, short = first.answer, short_text(first.answer)
     seconds = [each.answer.seconds for each in dialogue.exchanges]
     state.findings.slowest_seconds = max(state.findings.slowest_seconds, *seconds, 0)
     if answer.accepted and first.reading is not None and not first.reading.flaw:

@@ -17,6 +17,7 @@ from continuity_conformance.doctor.findings import Findings, Topic
 from continuity_conformance.doctor.first_turns import first_turns
 from continuity_conformance.doctor.recorder import Recorder
 from continuity_conformance.doctor.state import SurveyState
+from continuity_conformance.http.brief import short_text
 from continuity_conformance.http.connect import must_answer, other_than_http
 from continuity_conformance.http.messages import Answer, Request
 from continuity_conformance.http.tls import trust
@@ -109,7 +110,7 @@ async def _find_api(state: SurveyState, quick: Recorder) -> None:
     elif address.looks_compatible(answer):
         state.add(Topic.API, f"probably OpenAI-compatible: GET {address.MODELS} requires a key ({answer.status})")
     else:
-        state.add(Topic.API, f"GET {address.MODELS} returns no list of models: {address.short_text(answer)}")
+        state.add(Topic.API, f"GET {address.MODELS} returns no list of models: {short_text(answer)}")
 
 
 async def _require_http(state: SurveyState, answer: Answer) -> None:
@@ -134,7 +135,7 @@ async def _try_other_addresses(state: SurveyState, context: Context, answer: Ans
         other_answer = await ask(other, "GET", address.MODELS)
         if address.looks_compatible(other_answer):
             _require_no_secrets(state, url)
-            short = address.short_text(answer)
+            short = short_text(answer)
             state.add(Topic.API, f"not at {state.findings.url}/v1 ({short}), but at {url}/v1")
             state.findings.url = url
             return other_answer

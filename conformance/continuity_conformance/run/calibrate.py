@@ -13,6 +13,7 @@ from continuity_conformance.core.errors import UsageError
 from continuity_conformance.core.failure import Unmet, Untested
 from continuity_conformance.http.messages import Answer, Request, dig
 from continuity_conformance.probe.marks import answer_mark
+from continuity_conformance.run.first_answer import is_no_api, no_turn
 from continuity_conformance.scenario.context import Context, Declared, Observed, Target
 from continuity_conformance.scenario.dialogue import Dialogue
 from continuity_conformance.scenario.exchange import Exchange
@@ -50,7 +51,8 @@ async def calibrate(context: Context) -> Dialogue:
     dialogue = await opening(context, stated)
     if _is_over_chat(dialogue) and await _has_no_chat(dialogue):
         responses = await _over_responses(context)
-        dialogue = dialogue if responses.untested else responses
+        dialogue = responses if responses.exchanges[0].answer.accepted else dialogue
+    await _require_turn(dialogue)
     await conclude(dialogue, stated)
     return dialogue
 
@@ -75,6 +77,20 @@ async def _has_no_chat(dialogue: Dialogue) -> bool:
         return False
     path, turn = dialogue.context.target.profile.first_turn("calibration")
     return (await ask(dialogue.context, "POST", path, turn)).status in _NO_ENDPOINT
+
+
+async def _require_turn(dialogue: Dialogue) -> None:
+    """Raise an error if no turn succeeds, not even one that names no session. A target that hangs is not asked again."""
+    first, context = dialogue.exchanges[0], dialogue.context
+    profile = context.target.profile if _is_over_chat(dialogue) else replace(context.target.profile, chat="none")
+    path, turn = profile.first_turn("calibration")
+    answer = first.answer
+    if answer.status and not answer.accepted and not is_no_api(answer):
+        answer = await ask(context, "POST", path, turn)
+    elif answer.status in _NO_ENDPOINT and not await _has_no_chat(dialogue):
+        return
+    if not answer.accepted:
+        raise no_turn(context.server.url, path, answer)
 
 
 async def _over_responses(context: Context) -> Dialogue:

@@ -17,6 +17,7 @@ import aiohttp
 
 from continuity_conformance.core.errors import NotStartedError, UsageError
 from continuity_conformance.core.text import cut
+from continuity_conformance.target.isolated_environment import isolated_environment
 from continuity_conformance.target.port import Port
 from continuity_conformance.target.profile import Profile
 
@@ -27,11 +28,6 @@ _LAST_LINES_OF_START: Final = 60
 _LONGEST_LINE: Final = 500
 _LAST_BYTES: Final = 16_384
 _SHOWN: Final = 200
-_CLOSED_PROXY: Final = "http://127.0.0.1:9"
-"""Nothing listens there, so requests of the target to the internet fail at once."""
-_NO_AUTHORITY: Final = Path(__file__).with_name("no_authority.pem")
-"""The only certificate that an isolated target trusts. Its key does not exist. To read all certificates of the system takes 50 ms for every HTTP client."""
-_INHERITED: Final = ("PATH", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "TZ", "SYSTEMROOT")
 
 
 class StartedProcess:
@@ -141,7 +137,7 @@ class StartedProcess:
 
     def _environment(self) -> dict[str, str]:
         own = {name: self._filled(value) for name, value in self._process.env.items()}
-        return {**(_isolated_environment(self._folder.name) if self._process.isolated else os.environ), **own}
+        return {**(isolated_environment(self._folder.name) if self._process.isolated else os.environ), **own}
 
     async def _warm_up(self, seconds: float) -> None:
         """Send one turn, so that no scenario has to wait for what the target loads in its first turn."""
@@ -250,20 +246,6 @@ class StartedProcess:
                 where=command,
                 do=f"Its output:\n  {self._last_output}",
             )
-
-
-def _isolated_environment(folder: str) -> dict[str, str]:
-    """Environment variables that keep a target inside its folder, and away from the user's settings and from every host but loopback."""
-    temporary = Path(folder, "tmp")
-    temporary.mkdir(exist_ok=True)
-    proxies = {
-        name: _CLOSED_PROXY for each in ("http", "https", "all") for name in (f"{each}_proxy", f"{each}_PROXY".upper())
-    }
-    loopback = dict.fromkeys(("no_proxy", "NO_PROXY"), "127.0.0.1,localhost,::1")
-    inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
-    node = {"NODE_USE_ENV_PROXY": "1"}  # without it, Node ignores the proxies of the environment
-    own = {"HOME": folder, "TMPDIR": str(temporary), "SSL_CERT_FILE": str(_NO_AUTHORITY)}
-    return {**inherited, **proxies, **loopback, **node, **own}
 
 
 async def _failure_of_turn(session: aiohttp.ClientSession, url: str, turn: object) -> str:
