@@ -93,7 +93,7 @@ class Elsewhere(Shy):
 
     def do_GET(self) -> None:
         path, _, session = self.path.rpartition("/")
-        if path != "/api/sessions":
+        if path != "/api/sessions" or session in self.deleted:
             return self.answer()
         return self.reply(200, "application/json", json.dumps({"session": {"id": session}}).encode())
 

@@ -14,7 +14,7 @@ from continuity_conformance.doctor import address, inventory
 from continuity_conformance.doctor.cleanup import clean_up, session_paths
 from continuity_conformance.doctor.dry_run import DryRun
 from continuity_conformance.doctor.findings import Findings, Topic
-from continuity_conformance.doctor.first_turns import first_turns
+from continuity_conformance.doctor.first_turns import another_header, first_turns
 from continuity_conformance.doctor.recorder import Recorder
 from continuity_conformance.doctor.state import SurveyState
 from continuity_conformance.http.brief import short_text
@@ -74,7 +74,9 @@ async def _examine(state: SurveyState, observer: Observer | None, requirements: 
         dialogue = await first_turns(state, context, declared)
         await inventory.auth(state, context)
         await conclude(dialogue, declared)
+        dialogue = await another_header(state, dialogue, declared)
         await inventory.offers(state, dialogue, declared)
+        await inventory.slugs(state, context)
         inventory.model(state, dialogue)
         inventory.controls(state, context, declared)
         state.findings.target = context.target

@@ -115,7 +115,7 @@ async def conclude(dialogue: Dialogue, stated: object) -> None:
     context.target = replace(
         context.target, observed=observed, offers=offers, declared=_declared(context.target, stated)
     )
-    await _remembered(dialogue)
+    await remembered(dialogue)
 
 
 def claims_in(stated: object) -> Mapping[str, Any]:
@@ -203,7 +203,7 @@ def _is_over_chat(dialogue: Dialogue) -> bool:
     return dialogue.exchanges[0].verb == "chat"
 
 
-async def _remembered(dialogue: Dialogue) -> None:
+async def remembered(dialogue: Dialogue) -> None:
     """The calibration turns prove something only if the second sees the first: a server that echoes every header reveals the right id too."""
     last = dialogue.exchanges[-1]
     step = replace(last.step, expect={"sees": ["calibration", "again"]})
