@@ -158,15 +158,6 @@ class Interventions:
         self._must_have("kill")
         await self.do(made_step("kill", {}))
 
-    def largest_body(self) -> int:
-        """For a Python check: how many bytes a request to the target may have."""
-        largest = self._context.target.profile.limits.body
-        if not largest:
-            raise Untested(
-                "the largest body that the target accepts is not known: add `limits: {body: …}` to the profile"
-            )
-        return largest
-
     async def start_and_kill(self, rows: Sequence[Mapping[str, Any]], starts: float) -> None:
         """Start on an old database, kill during the migration, start again. `starts`: when to kill, as a multiple of a normal start time."""
         self._must_have("legacy")
