@@ -21,6 +21,8 @@ class CreatedItem:
 
     kind: str
     id: str
+    stored: bool = True
+    """False for a response that asked not to be stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +71,9 @@ async def _is_gone(context: Context, path: str) -> bool:
 
 
 def _was_never_stored(context: Context, item: CreatedItem, answer: Answer) -> bool:
-    """True if "not found" means that there is nothing to delete: responses ask not to be stored, and the target offers sessions."""
-    return answer.status in _GONE and (item.kind == "response" or "sessions" in context.target.offers)
+    """True if "not found" means that there is nothing to delete, and not that the target cannot delete."""
+    offer = "stored-responses" if item.kind == "response" else "sessions"
+    return answer.status in _GONE and (not item.stored or offer in context.target.offers)
 
 
 def _created_items(context: Context, exchanges: Sequence[tuple[Request, Answer]]) -> Iterator[CreatedItem]:
@@ -79,7 +82,7 @@ def _created_items(context: Context, exchanges: Sequence[tuple[Request, Answer]]
     for request, answer in turns:
         response = dig(answer.body, "id")
         if request.path.endswith("/v1/responses") and isinstance(response, str):
-            yield CreatedItem("response", response)
+            yield CreatedItem("response", response, stored=dig(request.body, "store") is not False)
     for request, answer in turns:
         for session in _sessions(context, request, answer):
             yield CreatedItem("session", session)

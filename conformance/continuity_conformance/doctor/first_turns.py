@@ -9,7 +9,6 @@ from continuity_conformance.doctor.session_names import SessionName, plain_turn,
 from continuity_conformance.doctor.state import SurveyState, new_dialogue
 from continuity_conformance.http.brief import short_text
 from continuity_conformance.run.calibrate import assumed, header_in, opening, remembered
-from continuity_conformance.run.first_answer import is_no_api
 from continuity_conformance.scenario.context import Context
 from continuity_conformance.scenario.dialogue import Dialogue
 from continuity_conformance.scenario.exchange import Exchange
@@ -182,7 +181,7 @@ def _require_success(state: SurveyState, dialogue: Dialogue) -> Exchange:
     state.findings.slowest_seconds = max(state.findings.slowest_seconds, *seconds, 0)
     if answer.accepted and first.reading is not None and not first.reading.flaw:
         return first
-    if is_no_api(answer):
+    if answer.status in _NO_ENDPOINT or answer.content_type == "text/html":
         raise UnreachableError(
             f"There is no OpenAI-compatible server at this address: POST {first.request.path} returns {short}.",
             where=state.findings.url,

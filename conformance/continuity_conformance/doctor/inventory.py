@@ -122,7 +122,8 @@ async def _has_sessions(state: SurveyState, context: Context) -> bool:
 
 async def slugs(state: SurveyState, context: Context) -> None:
     """Find out how the server takes `conversation`: any text, only what POST /v1/conversations made, or not at all."""
-    if "responses" not in context.target.offers or state.profile.slugs != "named":
+    tried = state.profile.offers is None and not state.findings.declared
+    if not tried or "responses" not in context.target.offers or state.profile.slugs != "named":
         return
     kind, sentence = await _kind_of_slugs(context)
     if kind != "named":

@@ -36,23 +36,23 @@ _GREETING_SECONDS: Final = 1.0
 
 
 async def dry_run(url: str, profile: Profile, requirements: Sequence[Requirement]) -> list[Sequence[Request]]:
-    """The requests that a survey could send: one dry run for each path where the server may have its sessions."""
-    states = [await survey(url, profile, requirements, dry_run_at=path) for path in session_paths(profile)]
+    """The requests that a survey could send: one dry run for each path where the server may have its sessions, and one for a server without chat."""
+    states = [await survey(url, profile, requirements, dry_run_at=path) for path in (*session_paths(profile), "")]
     return [[request for request, _ in state.transport.exchanges] for state in states]
 
 
 async def survey(
-    url: str, profile: Profile, requirements: Sequence[Requirement], *, dry_run_at: str = ""
+    url: str, profile: Profile, requirements: Sequence[Requirement], *, dry_run_at: str | None = None
 ) -> SurveyState:
-    """Survey a server. `dry_run_at`: send nothing; the imagined server of the dry run has its sessions at this path."""
+    """Survey a server. `dry_run_at`: send nothing; the imagined server of the dry run has its sessions at this path, or no chat if it is empty."""
     began, seconds, trusted = time.monotonic(), profile.limits.turn_seconds, trust(profile.ca)
 
     def recorder(timeout: float) -> Recorder:
-        return DryRun(profile, dry_run_at) if dry_run_at else Recorder(timeout, trusted)
+        return DryRun(profile, dry_run_at) if dry_run_at is not None else Recorder(timeout, trusted)
 
     async with AsyncExitStack() as stack:
         transport = await stack.enter_async_context(recorder(seconds))
-        state = SurveyState(Findings(url), profile, transport, dry_run=bool(dry_run_at))
+        state = SurveyState(Findings(url), profile, transport, dry_run=dry_run_at is not None)
         # The first requests are no turns, so a short timeout is enough for them.
         quick = await stack.enter_async_context(recorder(min(seconds, _QUICK_SECONDS)))
         try:
