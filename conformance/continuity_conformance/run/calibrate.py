@@ -89,7 +89,7 @@ async def _require_turn(dialogue: Dialogue) -> None:
         answer = await ask(context, "POST", path, turn)
     elif answer.status in _NO_ENDPOINT and not await _has_no_chat(dialogue):
         return
-    if not answer.accepted:
+    if not answer.accepted or is_no_api(answer):
         raise no_turn(context.server.url, path, answer)
 
 
