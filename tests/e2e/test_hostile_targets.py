@@ -108,7 +108,7 @@ def test_a_server_without_continuity_passes_nothing(name):
 
 @pytest.mark.parametrize(("name", "error"), REFUSING.items())
 def test_a_server_on_which_no_turn_succeeds_is_told_in_one_line(name, error):
-    with pytest.raises(error, match="plain turn|no OpenAI-compatible server") as refusal:
+    with pytest.raises(error, match=r"plain turn|no OpenAI-compatible server") as refusal:
         verdicts_on(name)
 
     assert "\n" not in str(refusal.value)
