@@ -28,7 +28,7 @@ to get going:
   continuity check                            the bundled server
   continuity check http://127.0.0.1:8080      a server that is already running
   continuity doctor URL                       what it is, and what can be tested
-  continuity run DERIVE-04 --target URL       one requirement; -v with transcript
+  continuity run DERIVE-04 --target URL       one requirement (-v: transcript)
   continuity fuzz --minutes 10                search with generated requests
   continuity spec show DERIVE-04              what it demands, and why
 
