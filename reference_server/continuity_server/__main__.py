@@ -6,7 +6,7 @@ import logging
 import signal
 import sys
 
-from continuity_server.server import Parts, UnknownDefectError, list_defects, parts_with, serving
+from continuity_server.server import NotListeningError, Parts, UnknownDefectError, list_defects, parts_with, serving
 from continuity_server.settings import Settings, parse
 from continuity_server.store.upgrade import StoreUnusableError
 
@@ -21,7 +21,7 @@ def main(arguments: list[str] | None = None) -> int:
         asyncio.run(_serve(settings, parts_with(settings.defects)))
     except UnknownDefectError as error:
         return _fail(error, 2)
-    except StoreUnusableError as error:
+    except (StoreUnusableError, NotListeningError) as error:
         return _fail(error, 1)
     return 0
 
@@ -36,6 +36,7 @@ async def _serve(settings: Settings, parts: Parts) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with serving(settings, parts) as url:
+        logging.getLogger("continuity").info("sessions are stored in %s (--db)", settings.db)
         sys.stdout.write(f"listening on {url}\n")
         sys.stdout.flush()
         await stop.wait()

@@ -3,6 +3,8 @@
 A part is a class: `Rules`, `Store`, `Agent`, a handler … A defect is one or more subclasses of parts; `Parts` says which class is built for which part.
 """
 
+import errno
+import os
 import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -44,6 +46,10 @@ if TYPE_CHECKING:
 
 _SHUTDOWN_SECONDS: Final = 5.0
 P = TypeVar("P")
+
+
+class NotListeningError(Exception):
+    """The server cannot listen at its address."""
 
 
 class UnknownDefectError(Exception):
@@ -97,9 +103,19 @@ async def serving(settings: Settings, parts: Parts) -> AsyncIterator[str]:
         runner = web.AppRunner(app.build(), access_log=None, shutdown_timeout=_SHUTDOWN_SECONDS)
         await runner.setup()
         stack.push_async_callback(runner.cleanup)
-        await web.TCPSite(runner, settings.host, settings.port, backlog=1024).start()
+        await _listen(web.TCPSite(runner, settings.host, settings.port, backlog=1024), settings)
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
         yield f"http://{host}:{runner.addresses[0][1]}"
+
+
+async def _listen(site: web.TCPSite, settings: Settings) -> None:
+    try:
+        await site.start()
+    except OSError as error:
+        taken = error.errno == errno.EADDRINUSE
+        why = "another program uses this port" if taken else os.strerror(error.errno or 0)
+        where = f"{settings.host} port {settings.port}"
+        raise NotListeningError(f"{where}: the server cannot listen: {why}. Choose another with --port.") from None
 
 
 def open_store(settings: Settings, rules: Rules, parts: Parts) -> Store:

@@ -120,9 +120,7 @@ def parse(arguments: list[str] | None = None) -> Settings:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="continuity_server", description="The reference server of Session Continuity."
-    )
+    parser = argparse.ArgumentParser(prog="continuity serve", description="The reference server of Session Continuity.")
     add = parser.add_argument
     add("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     add("--port", type=int, default=8642, help="port to listen on; 0 takes any free one (default: %(default)s)")

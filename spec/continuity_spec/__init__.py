@@ -24,7 +24,7 @@ from continuity_spec.errors import (
     UnknownScenario,
     UnreadableFileError,
 )
-from continuity_spec.load.loader import load_checked, load_requirements, load_spec
+from continuity_spec.load.loader import load_checked, load_checked_document, load_requirements, load_spec
 from continuity_spec.load.yaml_document import Document, read_yaml
 from continuity_spec.model import (
     Always,
@@ -60,6 +60,7 @@ __all__ = [
     "UnknownScenario",
     "UnreadableFileError",
     "load_checked",
+    "load_checked_document",
     "load_requirements",
     "load_spec",
     "read_yaml",

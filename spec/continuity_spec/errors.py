@@ -15,7 +15,10 @@ Every message has three parts: where, what is wrong, what to do now. This module
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
+
+_ONE_DIGIT = re.compile(r"-(\d)$")
 
 
 class SpecError(Exception):
@@ -62,7 +65,8 @@ class UnknownScenario(SpecError):  # noqa: N818 - as above
 def nearest(word: str, known: Iterable[str]) -> str | None:
     """Find the known word that was probably meant."""
     by_lower_case = {candidate.lower(): candidate for candidate in known}
-    matches = difflib.get_close_matches(word.lower(), list(by_lower_case), n=1, cutoff=0.6)
+    word = _ONE_DIGIT.sub(r"-0\1", word.lower())  # DERIVE-4 means DERIVE-04, though DERIVE-14 is as similar
+    matches = difflib.get_close_matches(word, list(by_lower_case), n=1, cutoff=0.6)
     return by_lower_case[matches[0]] if matches else None
 
 

@@ -1,5 +1,5 @@
 """Servers that do not keep the contract pass nothing. Every requirement has a result, but where a run ends before any: a refused key and a closed port are
-told at once.
+told at once, and so is a server on which no turn succeeds.
 """
 
 import subprocess
@@ -31,7 +31,17 @@ OPTIONS = {
 }
 LITTLE = Budget(examples=1)
 """What one example refutes, twelve refute too: fewer let more pass, and never less."""
-NAMES = sorted({*SERVERS, *MEMORIES, UNTELLING} - {"401"})
+REFUSING = {
+    "400": UsageError,
+    "404": UnreachableError,
+    "500": UnreachableError,
+    "HTML": UnreachableError,
+    "hangs": UnreachableError,
+    "dribbles": UnreachableError,
+    "hangs up": UnreachableError,
+}
+"""Hostile servers on which no turn succeeds: a run ends before it plays anything."""
+NAMES = sorted({*SERVERS, *MEMORIES, UNTELLING} - {"401", *REFUSING})
 
 
 def hostile_process(name: str) -> Process:
@@ -94,6 +104,14 @@ def test_a_server_without_continuity_passes_nothing(name):
     assert {identity for identity, verdict in found.items() if verdict is Verdict.PASS} == set()
     assert [identity for identity, verdict in found.items() if verdict is Verdict.ERROR] == []
     assert Verdict.FAIL in found.values()
+
+
+@pytest.mark.parametrize(("name", "error"), REFUSING.items())
+def test_a_server_on_which_no_turn_succeeds_is_told_in_one_line(name, error):
+    with pytest.raises(error, match=r"plain turn|no OpenAI-compatible server") as refusal:
+        verdicts_on(name)
+
+    assert "\n" not in str(refusal.value)
 
 
 def test_a_server_that_refuses_the_key_is_told_in_one_line():

@@ -93,7 +93,7 @@ class Elsewhere(Shy):
 
     def do_GET(self) -> None:
         path, _, session = self.path.rpartition("/")
-        if path != "/api/sessions":
+        if path != "/api/sessions" or session in self.deleted:
             return self.answer()
         return self.reply(200, "application/json", json.dumps({"session": {"id": session}}).encode())
 
@@ -128,6 +128,46 @@ class Stuck(Shy):
 class Failing(Shy):
     def do_POST(self) -> None:
         self.reply(400, "application/json", b'{"error": {"message": "there is no model default"}}')
+
+
+class InTheBody(Bare):
+    """A field of the body names the session. Every answer has a random request id, too."""
+
+    def do_POST(self) -> None:
+        length = int(self.headers.get("Content-Length", 0))
+        asked = json.loads(self.rfile.read(length))
+        del self.headers["Content-Length"]
+        if self.path != "/v1/chat/completions":
+            return self.answer()
+        thread = asked.get("thread_key") or uuid.uuid4().hex
+        choice = {"index": 0, "message": {"role": "assistant", "content": "Hello."}, "finish_reason": "stop"}
+        body = {"id": f"c-{uuid.uuid4().hex}", "object": "chat.completion", "choices": [choice], "thread_key": thread}
+        request_id = self.headers.get("X-Request-Id", uuid.uuid4().hex)
+        return self.reply(200, "application/json", json.dumps(body).encode(), X_Request_Id=request_id)
+
+
+class UnusualRefusal(Bare):
+    """A missing key is 401, a wrong one is 400."""
+
+    statuses: ClassVar[dict[str | None, int]] = {None: 401, f"Bearer {KEYS['ALICES_KEY']}": 200}
+
+    def do_POST(self) -> None:
+        status = self.statuses.get(self.headers.get("Authorization"), 400)
+        if status == 200:
+            return super().do_POST()
+        return self.reply(status, "application/json", b'{"error": {"message": "no"}}')
+
+
+class Welcoming(Page):
+    """A page for every request but a turn, which it answers."""
+
+    def do_POST(self) -> None:
+        if self.path != "/v1/chat/completions":
+            return self.answer()
+        return Bare.do_POST(self)  # type: ignore[arg-type]
+
+    def told(self) -> dict[str, str]:
+        return {}
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """Checks of COMPRESS: the real `openai` client in the turn that rotates its session."""
 
 from continuity_conformance.checks.registry import check
-from continuity_conformance.checks.support.openai_client import must_equal, real_client, user_message
+from continuity_conformance.checks.support.openai_client import more_fields, must_equal, real_client, user_message
 from continuity_conformance.scenario.dialogue import Dialogue
 
 
@@ -17,6 +17,7 @@ async def openai_client_rotation(dialogue: Dialogue) -> None:
             model=dialogue.context.target.profile.model,
             messages=[user_message(dialogue, "green")],
             extra_headers={header: session},
+            extra_body=more_fields(dialogue),
             stream=True,
         )
         choices = [chunk.choices[0] async for chunk in stream]

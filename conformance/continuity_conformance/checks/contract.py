@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import TYPE_CHECKING
 
-from continuity_conformance.checks.registry import CAMPAIGN_CHECKS, Check, check, keyed, seeded
+from continuity_conformance.checks.registry import CAMPAIGN_CHECKS, Check, a_key, check, keyed, on, seeded
 from continuity_conformance.core.failure import Untested
 from continuity_conformance.fuzz.findings import Concern, Finding, fail_on_findings
 from continuity_conformance.fuzz.generated.session_list import check_session_list
@@ -90,11 +90,11 @@ async def large_bodies_survived(dialogue: Dialogue) -> None:
     await _properties(dialogue, lambda properties: properties.bodies.huge_or_deep())
 
 
+@on(a_key)
 @keyed
 @after_positive_control
 async def key_asked_everywhere(dialogue: Dialogue) -> None:
     """CONTRACT-08: every operation requires exactly the key."""
-    _needs_key(dialogue)
     await _properties(dialogue, lambda properties: properties.unprotected_operations())
 
 
@@ -156,8 +156,3 @@ async def _properties(dialogue: Dialogue, find: "Callable[[Properties], list[Fin
 
     async with state.lock:
         fail_on_findings(dialogue, await run_in_thread(dialogue.context, find_in_thread))
-
-
-def _needs_key(dialogue: Dialogue) -> None:
-    if not dialogue.context.target.profile.principals.get("alice"):
-        raise Untested("no key to compare with: give one in the profile (`principals: {alice: $MY_KEY}`)")

@@ -3,8 +3,8 @@
 from dataclasses import replace
 from typing import Final
 
-from continuity_conformance.checks.registry import check, disturbing, seeded
-from continuity_conformance.core.failure import Unmet, Untested
+from continuity_conformance.checks.registry import check, disturbing, on, second_principal, seeded
+from continuity_conformance.core.failure import Unmet
 from continuity_conformance.fuzz.sequence.counterexample import Counterexample, parsed_steps
 from continuity_conformance.fuzz.sequence.generator import SequenceScope
 from continuity_conformance.fuzz.sequence.readings import readings_of
@@ -34,11 +34,11 @@ async def losses_in_any_order(dialogue: Dialogue) -> None:
     await _search(dialogue, scope_of(dialogue.context, losses=True), MANY)
 
 
+@on(second_principal)
 @seeded
 @check
 async def principals_in_any_order(dialogue: Dialogue) -> None:
     """CONTRACT-22: turns and losses of two principals, who also try each other's ids, in any order."""
-    _needs_second_principal(dialogue)
     await _search(dialogue, scope_of(dialogue.context, losses=True, second_principal=True), SOME)
 
 
@@ -49,11 +49,6 @@ async def restarts_in_any_order(dialogue: Dialogue) -> None:
     """CONTRACT-23: turns and losses in any order, with one restart."""
     scope = scope_of(dialogue.context, losses=True, restarts=True)
     await _search(dialogue, scope, SOME, shrinks=_SHRINKS_WITH_RESTARTS)
-
-
-def _needs_second_principal(dialogue: Dialogue) -> None:
-    if "bob" not in dialogue.context.target.profile.principals:
-        raise Untested("no key of a second principal")
 
 
 async def _search(

@@ -2,27 +2,28 @@
 
 from collections.abc import Sequence
 
-from continuity_conformance.checks.registry import check, concluding
+from continuity_conformance.checks.registry import check, concluding, on
 from continuity_conformance.checks.support.claims import claims_of, is_proven, verify_claim
-from continuity_conformance.core.failure import Inapplicable
+from continuity_conformance.core.verdicts import Verdict
+from continuity_conformance.scenario.context import Context
 from continuity_conformance.scenario.dialogue import Dialogue
 
 
+def _declarations(context: Context) -> tuple[Verdict, str] | None:
+    if any(claims_of(context.target)):
+        return None
+    return Verdict.NOT_APPLICABLE, "the target declares nothing: it has no capabilities"
+
+
+@on(_declarations)
 @concluding
 @check
 async def claims_are_true(dialogue: Dialogue) -> None:
     """DISCOVER-02: what the target declares in its capabilities agrees with the results of the other requirements."""
-    claims = _claims(dialogue)
+    claims = list(claims_of(dialogue.context.target))
     for claim in claims:
         await verify_claim(dialogue, claim)
     dialogue.untested.extend(_unproven(dialogue, claims))
-
-
-def _claims(dialogue: Dialogue) -> Sequence[str]:
-    claims = list(claims_of(dialogue.context.target))
-    if not claims:
-        raise Inapplicable("the target declares nothing: it has no capabilities")
-    return claims
 
 
 def _unproven(dialogue: Dialogue, claims: Sequence[str]) -> list[str]:

@@ -1,7 +1,13 @@
 """Checks of ECHO: the real `openai` client on both endpoints."""
 
 from continuity_conformance.checks.registry import check
-from continuity_conformance.checks.support.openai_client import must_equal, real_client, user_message, user_text
+from continuity_conformance.checks.support.openai_client import (
+    more_fields,
+    must_equal,
+    real_client,
+    user_message,
+    user_text,
+)
 from continuity_conformance.scenario.dialogue import Dialogue
 
 
@@ -31,9 +37,14 @@ async def openai_client_responses(dialogue: Dialogue) -> None:
     """ECHO-13: an unmodified OpenAI client reads response objects and the events of a stream."""
     async with real_client(dialogue) as client:
         model = dialogue.context.target.profile.model
-        first = await client.responses.create(model=model, input=user_text(dialogue, "red"))
+        more = more_fields(dialogue)
+        first = await client.responses.create(model=model, input=user_text(dialogue, "red"), extra_body=more)
         stream = await client.responses.create(
-            model=model, input=user_text(dialogue, "blue"), previous_response_id=first.id, stream=True
+            model=model,
+            input=user_text(dialogue, "blue"),
+            previous_response_id=first.id,
+            stream=True,
+            extra_body=more,
         )
         events = [event async for event in stream]
         texts = [event.delta for event in events if event.type == "response.output_text.delta"]
@@ -47,7 +58,8 @@ async def openai_client_responses(dialogue: Dialogue) -> None:
     await dialogue.do("respond", {"sees": ["red", "blue", "green"]}, previous_response_id="$last", say="green")
 
 
-def _session_fields(dialogue: Dialogue, session: str) -> tuple[dict[str, str], dict[str, str]]:
+def _session_fields(dialogue: Dialogue, session: str) -> tuple[dict[str, str], dict[str, object]]:
     """Return the headers and body fields that name a session to this target."""
-    body = dialogue.context.target.profile.body
-    return ({}, {body: session}) if body else ({dialogue.context.target.header: session}, {})
+    profile = dialogue.context.target.profile
+    more = more_fields(dialogue)
+    return ({}, {**more, profile.body: session}) if profile.body else ({dialogue.context.target.header: session}, more)

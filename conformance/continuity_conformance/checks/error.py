@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from continuity_conformance.checks.registry import check, costly
+from continuity_conformance.checks.registry import a_known_limit, a_server_without_keys, check, costly, on
 from continuity_conformance.checks.support.server_without_keys import without_a_key
 from continuity_conformance.core.failure import Inapplicable
 from continuity_conformance.scenario.dialogue import Dialogue
@@ -22,10 +22,11 @@ async def bad_json(dialogue: Dialogue) -> None:
     await _second_turn(dialogue)
 
 
+@on(a_known_limit)
 @check
 async def body_too_large(dialogue: Dialogue) -> None:
     """ERROR-10: a body that is one byte over the limit in the profile is refused."""
-    largest = dialogue.interventions.largest_body()
+    largest = dialogue.context.target.profile.limits.body
     body = b'{"messages": "' + b" " * (largest - 15) + b'"}'
     path = await _first_turn(dialogue)
     refused = _error(413, "invalid_request_error", "request_too_large")
@@ -50,6 +51,7 @@ async def _second_turn(dialogue: Dialogue) -> None:
         await dialogue.do("respond", {"sees": ["red", "blue"]}, previous_response_id="$first", say="blue")
 
 
+@on(a_server_without_keys)
 @costly
 @check
 async def forbidden_without_keys(dialogue: Dialogue) -> None:

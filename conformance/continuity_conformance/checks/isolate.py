@@ -10,7 +10,15 @@ from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from typing import Final
 
-from continuity_conformance.checks.registry import check, costly, paced
+from continuity_conformance.checks.registry import (
+    a_key,
+    a_server_without_keys,
+    check,
+    costly,
+    on,
+    paced,
+    second_principal,
+)
 from continuity_conformance.checks.support.operations import Operation, optional_paths, protected_operations
 from continuity_conformance.checks.support.server_without_keys import without_a_key
 from continuity_conformance.checks.support.watched_files import OutsideFiles, outside_files
@@ -30,6 +38,8 @@ _MISSING: Final = frozenset({0, 401, 404})
 _REFUSALS: Final = (400, 404, 422)
 _ANSWERED: Final[Mapping[str, object]] = {"status": ["2xx", "4xx"]}
 _IDS: Final = 1000
+MANY_IDS: Final = ("minted_ids", _IDS)
+"""The check that collects ids, and how many it needs for a pass."""
 _BITS: Final = 120.0
 _TOLERANCE: Final = 0.5
 """How far the estimate from a thousand ids may be below 120 bits: twenty times its standard deviation. With fewer ids the
@@ -41,11 +51,12 @@ _USELESS_IDS: Final = "a new id can be neither read nor continued, so it protect
 _MINTING: Final = "many turns, each with ids of its own"
 
 
+@on(a_key)
 @check
 async def every_operation_wants_a_key(dialogue: Dialogue) -> None:
     """ISOLATE-01: every operation answers 401, for any body and for known and unknown ids, and changes nothing."""
     profile = dialogue.context.target.profile
-    credentials = _wrong_credentials(profile.key_field, _key(dialogue))
+    credentials = _wrong_credentials(profile.key_field, profile.principals["alice"])
     await _store_secret(dialogue)
     operations = await _operations(dialogue)
     for number, operation in enumerate(operations):
@@ -110,13 +121,6 @@ async def _operations(dialogue: Dialogue) -> Sequence[Operation]:
     return [each for each in operations if not each.template.startswith(absent)]
 
 
-def _key(dialogue: Dialogue) -> str:
-    key = dialogue.context.target.profile.principals.get("alice")
-    if not key:
-        raise Untested("the profile names no key, so no key can be missing or wrong")
-    return key
-
-
 def _refused(credentials: Mapping[str, str]) -> Mapping[str, object]:
     """The HTTP parser may refuse credentials that are not UTF-8 before the server looks at the key."""
     not_utf8 = any(NO_UTF8 in value for value in credentials.values())
@@ -131,6 +135,7 @@ def _wrong_credentials(field: KeyField, key: str) -> Sequence[Mapping[str, str]]
     return [{}, *({name: value.strip()} for value in [*sorted(wrong), f"Basic {key}"])]
 
 
+@on(a_server_without_keys)
 @costly
 @check
 async def without_keys(dialogue: Dialogue) -> None:
@@ -321,11 +326,10 @@ def _bits(column: Sequence[str]) -> float:
     return entropy + (len(counts) - 1) / (2 * total * math.log(2))
 
 
+@on(second_principal)
 @check
 async def changed_response_ids(dialogue: Dialogue) -> None:
     """ISOLATE-13: bob gets nothing of alice's conversation by an id that is almost hers."""
-    if "bob" not in dialogue.context.target.profile.principals:
-        raise Untested("no key of a second principal: add bob to `principals` of the profile")
     bob = {"as": "bob"}
     hers = await dialogue.do("respond", {"response": "$hers", "sees": ["secret"]}, say="secret")
     await dialogue.do("respond", {"response": "$his", "sees": ["red"]}, **bob, say="red")

@@ -3,10 +3,16 @@
 from collections.abc import Awaitable, Callable
 from typing import Final
 
+from continuity_conformance.core.verdicts import Verdict
+from continuity_conformance.scenario.context import Context
 from continuity_conformance.scenario.dialogue import Dialogue
 from continuity_spec import Requirement
 
 Check = Callable[[Dialogue], Awaitable[None]]
+Condition = Callable[[Context], tuple[Verdict, str] | None]
+CONDITIONS: Final[dict[str, Condition]] = {}
+"""What a check needs of a target beyond the offers and controls of its requirement: the verdict and the reason if it is not met."""
+_BY_PROXY: Final = "a trusted proxy in front of the target says who sends a request, so it needs no key"
 CHECKS: Final[dict[str, Check]] = {}
 DISTURBING: Final[dict[str, frozenset[str]]] = {}
 """Checks that disturb others on the same server, with the controls that they need."""
@@ -85,3 +91,57 @@ def concluding(function: Check) -> Check:
 def disturbs(requirement: Requirement) -> bool:
     """Whether checking a requirement disturbs the other scenarios on the same server."""
     return requirement.check in DISTURBING or any(scenario.disturbing for scenario in requirement.scenarios)
+
+
+# Conditions: the scheduler asks before it plays a check, and the doctor asks for its forecast.
+
+
+def on(condition: Condition) -> Callable[[Check], Check]:
+    """Mark a check that is played only on a target that meets this condition."""
+
+    def mark(function: Check) -> Check:
+        CONDITIONS[function.__name__] = condition
+        return function
+
+    return mark
+
+
+def second_principal(context: Context) -> tuple[Verdict, str] | None:
+    if "bob" in context.target.profile.everyone:
+        return None
+    return Verdict.NOT_TESTED, "no key of a second principal: add bob to `principals` of the profile"
+
+
+def a_key(context: Context) -> tuple[Verdict, str] | None:
+    profile = context.target.profile
+    if profile.principals.get("alice"):
+        return None
+    if profile.identities:
+        return Verdict.NOT_APPLICABLE, _BY_PROXY
+    return Verdict.NOT_TESTED, "the profile names no key, so no key can be missing or wrong"
+
+
+def a_server_without_keys(context: Context) -> tuple[Verdict, str] | None:
+    """The target itself, if it has no keys, or a process of it that the kit can start without any."""
+    profile = context.target.profile
+    if profile.identities and not profile.principals:
+        return Verdict.NOT_APPLICABLE, _BY_PROXY
+    keyless = context.server.started is not None and profile.process is not None and profile.process.keyless
+    if not profile.principals or keyless:
+        return None
+    return Verdict.NOT_TESTED, "no command that starts the target without a key: add process.keyless to the profile"
+
+
+def a_known_limit(context: Context) -> tuple[Verdict, str] | None:
+    if context.target.profile.limits.body:
+        return None
+    return (
+        Verdict.NOT_TESTED,
+        "the largest body that the target accepts is not known: add `limits: {body: …}` to the profile",
+    )
+
+
+def a_started_process(context: Context) -> tuple[Verdict, str] | None:
+    if context.server.started is not None:
+        return None
+    return Verdict.NOT_TESTED, "the kit did not start the target, so it cannot see its open files"

@@ -5,8 +5,11 @@ import shutil
 import sys
 from typing import Final
 
+from _pytest.mark.expression import Expression
+
 from continuity_conformance.cli.options import add_run_options, add_target
 from continuity_conformance.core import option_table
+from continuity_conformance.core.errors import UsageError
 from continuity_conformance.core.option_table import SELECTION
 from continuity_conformance.core.run_options import RunOptions
 from continuity_conformance.pytest.launch import LaunchResult, launch
@@ -33,12 +36,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     run_options = RunOptions.read(option_table.values(options))
-    selected = ["-k", options.expression] if options.expression else []
+    selected = ["-k", _checked(options.expression)] if options.expression else []
     if options.verbose:
         return _exit_code(launch(run_options, [*_VERBOSE, *selected]))
     launched = launch(run_options, [*_QUIET, *selected], progress=ProgressDisplay())
     _print_summary(launched)
     return _exit_code(launched)
+
+
+def _checked(expression: str) -> str:
+    """The expression of -k. Raises UsageError unless it is one."""
+    try:
+        Expression.compile(expression)
+    except SyntaxError as error:
+        where = f"-k '{expression}'"
+        raise UsageError(
+            f"this is no expression: {error.msg}.", where=where, do="Write such as 'ECHO or DERIVE-04'."
+        ) from None
+    return expression
 
 
 def _print_summary(launched: LaunchResult) -> None:

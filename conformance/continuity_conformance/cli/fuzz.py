@@ -94,8 +94,7 @@ class Search:
             _print(f"  {finding.summary}\n    continuity run {finding.run_arguments}")
 
     def _arguments(self) -> str:
-        profile = f" --profile {self._options.profile}" if self._options.profile else ""
-        return f"--target {self._options.target}{profile}"
+        return self._target.arguments
 
     def _print_round(self, seed: int, new: Sequence[SavedFinding]) -> None:
         progress = self._corpus.progress

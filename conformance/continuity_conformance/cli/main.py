@@ -28,7 +28,7 @@ to get going:
   continuity check                            the bundled server
   continuity check http://127.0.0.1:8080      a server that is already running
   continuity doctor URL                       what it is, and what can be tested
-  continuity run DERIVE-04 --target URL       one requirement, with transcript
+  continuity run DERIVE-04 --target URL       one requirement (-v: transcript)
   continuity fuzz --minutes 10                search with generated requests
   continuity spec show DERIVE-04              what it demands, and why
 
@@ -40,7 +40,7 @@ exit codes:
 _COMMANDS: Final[Mapping[str, str]] = {
     "check": "check a target against the whole release",
     "doctor": "examine a server, list what can be tested, write a profile",
-    "run": "run single requirements and print the full transcript",
+    "run": "run single requirements and print each failure in full",
     "fuzz": "search for failures with generated requests and sequences",
     "baseline": "write a first file of known failures from the results of a run",
     "report": "make every format of a report again from results.json",

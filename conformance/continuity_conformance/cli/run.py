@@ -1,4 +1,4 @@
-"""`continuity run`: single requirements, with the full transcript of each."""
+"""`continuity run`: single requirements, with each failure in full."""
 
 import argparse
 import sys
@@ -26,13 +26,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_target_option(parser)
     add_options(parser, "profile", "examples", "seed")
+    parser.add_argument(
+        "-v", "--verbose", action="store_true", help="the whole transcript of every scenario, also of those that pass"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
     results: list[Result] = []
     with closing(_results(options, _named(options.ids))) as decided:
         for result in decided:
-            sys.stdout.writelines(f"{line}\n" for line in (*([""] if results else []), *transcript.lines(result)))
+            told = transcript.lines(result, whole=options.verbose)
+            sys.stdout.writelines(f"{line}\n" for line in (*([""] if results else []), *told))
             sys.stdout.flush()
             results.append(result)
     # Whoever runs a single SHOULD wants to know whether it fails.

@@ -43,6 +43,8 @@ class Evidence:
     interventions: tuple[Mapping[str, object], ...] | None = None
     kinds: tuple[str, ...] = ()
     """In which ways expected and actual differ, such as "doubled" or "status 404". Empty if nothing differs."""
+    output: str = ""
+    """The last lines that the process of the target wrote while a failed scenario played; empty if the kit did not start it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ _OWN_ID: Final = re.compile(r"continuity-[\w-]+")
 
 
 class DryRun(Recorder):
-    """A transport that answers as the imagined server does. `sessions_path`: where that server deletes sessions."""
+    """A transport that answers as the imagined server does. `sessions_path`: where that server deletes sessions; empty: it has no chat, and no sessions."""
 
     def __init__(self, profile: Profile, sessions_path: str) -> None:
         super().__init__(profile.limits.turn_seconds)
@@ -42,13 +42,16 @@ class DryRun(Recorder):
         match request.method, request.path.rpartition("/v1")[2]:
             case "GET", "/capabilities":
                 return Answer(200, body=_CAPABILITIES)
-            case "POST", "/chat/completions":
+            case "POST", "/chat/completions" if self._sessions_path:
                 headers = self._headers(next(self._turns))
                 return _stream(headers) if dig(request.body, "stream") else Answer(200, headers, body=_completion())
             case "POST", "/responses":
-                headers = self._headers(next(self._turns))
-                return Answer(200, headers, body={"id": "resp_continuity-1", "output": []})
-            case "DELETE", _ if f"{self._sessions_path}/" in request.path:
+                turn = next(self._turns)
+                body = {"id": f"resp_continuity-{turn}", "output": [{"type": "message", "content": []}]}
+                return Answer(200, self._headers(turn), body=body)
+            case "DELETE", path if path.startswith("/responses/"):
+                return Answer(200, body={"deleted": True})
+            case "DELETE", _ if self._sessions_path and f"{self._sessions_path}/" in request.path:
                 return Answer(200, body={"deleted": True})
             case _:
                 return Answer(404, body={"error": {}})

@@ -38,6 +38,8 @@ class Findings:
     sentences: list[tuple[Topic, str]] = field(default_factory=list)
     target: Target | None = None
     header_from: str = ""
+    ids: str = ""
+    """The form of ids that the server demands, as a profile writes it."""
     declared: bool = False
     """The server's capabilities declare its options and offers."""
     slowest_seconds: float = 0.0

@@ -8,13 +8,17 @@ from continuity_conformance.checks.support.trials import TRIALS
 from continuity_conformance.core.failure import Unmet, Untested
 from continuity_conformance.doctor.cleanup import SESSION_PATHS
 from continuity_conformance.doctor.findings import Topic
+from continuity_conformance.doctor.session_names import KNOWN_HEADERS
 from continuity_conformance.doctor.state import SurveyState, new_dialogue
 from continuity_conformance.probe.marks import answer_mark
 from continuity_conformance.run.calibrate import claims_in
 from continuity_conformance.scenario.context import Context
 from continuity_conformance.scenario.dialogue import Dialogue
+from continuity_conformance.target.profile import Slugs
 
 _REFUSED: Final = frozenset({401, 403})
+_CLIENT_ERROR: Final = 400
+_SERVER_ERROR: Final = 500
 _ANY: Final = {"status": "any"}
 _MENTIONED: Final = (
     *("streaming", "responses", "stored-responses", "conversations"),
@@ -28,21 +32,24 @@ _TRIED: Final = ("idempotency", "client-tools")
 async def auth(state: SurveyState, context: Context) -> None:
     """If there is a key: send a turn without a key and one with a wrong key."""
     if not state.profile.principals:
-        state.add(Topic.AUTH, "a turn is answered without a key")
+        who = "; headers say who it is" if state.profile.identities else ""
+        state.add(Topic.AUTH, f"a turn is answered without a key{who}")
         return
-    statuses = {}
+    verb, statuses = "respond" if state.profile.chat == "none" else "chat", {}
     for principal in ("nobody", "stranger"):
-        exchange = await new_dialogue(context).do("chat", _ANY, session="$id", say=principal, **{"as": principal})
+        exchange = await new_dialogue(context).do(verb, _ANY, say=principal, **{"as": principal})
         statuses[principal] = exchange.answer.status
     state.add(Topic.AUTH, _auth_text(statuses["nobody"], statuses["stranger"]))
 
 
 def _auth_text(nobody: int, stranger: int) -> str:
-    if nobody in _REFUSED and stranger in _REFUSED:
-        return f"a key is required: {nobody} without a key, {stranger} with a wrong key, and yours is accepted"
-    if nobody not in _REFUSED and stranger not in _REFUSED:
+    refused = [_CLIENT_ERROR <= status < _SERVER_ERROR for status in (nobody, stranger)]
+    if all(refused):
+        unusual = "" if {nobody, stranger} <= _REFUSED else " (401 is usual for both)"
+        return f"a key is required: {nobody} without a key, {stranger} with a wrong key{unusual}, and yours is accepted"
+    if not any(refused):
         return f"NO KEY IS REQUIRED: turns without a key ({nobody}) and with a wrong key ({stranger}) are not refused"
-    accepted = "without a key" if stranger in _REFUSED else "with a wrong key"
+    accepted = "with a wrong key" if refused[0] else "without a key"
     return (
         f"your key is accepted, BUT A TURN {accepted.upper()} IS NOT REFUSED "
         f"({nobody} without a key, {stranger} with a wrong key)"
@@ -86,6 +93,8 @@ async def _try_offers(state: SurveyState, dialogue: Dialogue) -> frozenset[str]:
     present = set(context.target.offers)
     if not any(each.answer.streamed for each in dialogue.exchanges):
         present.discard("streaming")
+    if state.profile.chat == "none":
+        return frozenset(present)  # what is tried here needs chat
     present |= {offer for offer in _TRIED if await _has(context, offer)}
     return frozenset(present | ({"sessions"} if await _has_sessions(state, context) else set()))
 
@@ -111,6 +120,35 @@ async def _has_sessions(state: SurveyState, context: Context) -> bool:
     return False
 
 
+async def slugs(state: SurveyState, context: Context) -> None:
+    """Find out how the server takes `conversation`: any text, only what POST /v1/conversations made, or not at all."""
+    tried = state.profile.offers is None and not state.findings.declared
+    if not tried or "responses" not in context.target.offers or state.profile.slugs != "named":
+        return
+    kind, sentence = await _kind_of_slugs(context)
+    if kind != "named":
+        state.profile = replace(state.profile, slugs=kind)
+        context.target = replace(context.target, profile=state.profile)
+    if sentence:
+        state.add(Topic.OFFERS, sentence)
+
+
+async def _kind_of_slugs(context: Context) -> tuple[Slugs, str]:
+    dialogue = new_dialogue(context)
+    first = await dialogue.do("respond", _ANY, say="red", conversation="$slug")
+    if not first.answer.accepted and "conversations" in context.target.offers:
+        return "made", f"it takes only conversations that it made itself ({first.answer.status} for ours; slugs: made)"
+    if not first.answer.accepted:
+        return "none", f"it refuses `conversation` ({first.answer.status}; slugs: none)"
+    second = await dialogue.do("respond", _ANY, say="blue", conversation="$slug")
+    if context.target.observed == "nothing" or not second.answer.accepted:
+        return "named", ""
+    await dialogue.record.view(second)
+    if "red" in (second.seen or ()):
+        return "named", ""
+    return "none", "IT IGNORES `conversation`: it answers, but the second turn does not see the first (slugs: none)"
+
+
 def model(state: SurveyState, dialogue: Dialogue) -> None:
     observed, first = dialogue.context.target.observed, dialogue.exchanges[0]
     text = first.reading.text if first.reading is not None else ""
@@ -128,8 +166,17 @@ def model(state: SurveyState, dialogue: Dialogue) -> None:
         )
     if observed != "nothing":
         forgets = any("does not see the first" in reason for reason in dialogue.untested)
-        second = "did NOT see the first: the server keeps no conversation" if forgets else "saw the first"
+        second = f"did NOT see the first{_how_it_was_named(state, dialogue)}" if forgets else "saw the first"
         state.add(Topic.MODEL, f"in the second turn it {second}")
+
+
+def _how_it_was_named(state: SurveyState, dialogue: Dialogue) -> str:
+    """What was tried, where the model did not see the conversation so far: the server may know another name."""
+    if state.profile.chat == "none":
+        return ": the server keeps no conversation by previous_response_id, nor by conversation"
+    name = state.profile.body or dialogue.context.target.header
+    others = "" if state.findings.header_from else f", nor by {len(KNOWN_HEADERS)} other headers in use"
+    return f": no conversation is kept by {name}{others}; if the server has another name for it, write `header:` or `body:` in a profile"
 
 
 def controls(state: SurveyState, context: Context, declared: object) -> None:

@@ -54,8 +54,16 @@ def _lines(findings: Findings, profile: Profile, access: AccessOptions, path: Pa
     yield f"#   continuity check {findings.url} --profile {path.name}"
     yield "# docs/how-to/profile.md explains every key. Without `process:`, the server must already be running."
     yield f"name: {_scalar(profile.name)}"
-    if findings.header_from:
+    if profile.body:
+        yield f"body: {_scalar(profile.body)}  # {findings.header_from or 'from the profile'}"
+    elif findings.header_from:
         yield f"header: {_scalar(target.header)}  # {findings.header_from}"
+    if findings.ids:
+        yield f"ids: {_scalar(findings.ids)}  # it refuses others"
+    if profile.chat == "none":
+        yield "chat: none  # it has no /v1/chat/completions"
+    if profile.slugs != "named":
+        yield f"slugs: {profile.slugs}  # how it takes `conversation`"
     yield f"model: {_scalar(profile.model)}"
     yield from _access(profile, access, path)
     yield from _claims(findings, profile)

@@ -14,9 +14,10 @@ from continuity_conformance.doctor import address, inventory
 from continuity_conformance.doctor.cleanup import clean_up, session_paths
 from continuity_conformance.doctor.dry_run import DryRun
 from continuity_conformance.doctor.findings import Findings, Topic
-from continuity_conformance.doctor.first_turns import first_turns
+from continuity_conformance.doctor.first_turns import another_header, first_turns
 from continuity_conformance.doctor.recorder import Recorder
 from continuity_conformance.doctor.state import SurveyState
+from continuity_conformance.http.brief import short_text
 from continuity_conformance.http.connect import must_answer, other_than_http
 from continuity_conformance.http.messages import Answer, Request
 from continuity_conformance.http.tls import trust
@@ -35,23 +36,23 @@ _GREETING_SECONDS: Final = 1.0
 
 
 async def dry_run(url: str, profile: Profile, requirements: Sequence[Requirement]) -> list[Sequence[Request]]:
-    """The requests that a survey could send: one dry run for each path where the server may have its sessions."""
-    states = [await survey(url, profile, requirements, dry_run_at=path) for path in session_paths(profile)]
+    """The requests that a survey could send: one dry run for each path where the server may have its sessions, and one for a server without chat."""
+    states = [await survey(url, profile, requirements, dry_run_at=path) for path in (*session_paths(profile), "")]
     return [[request for request, _ in state.transport.exchanges] for state in states]
 
 
 async def survey(
-    url: str, profile: Profile, requirements: Sequence[Requirement], *, dry_run_at: str = ""
+    url: str, profile: Profile, requirements: Sequence[Requirement], *, dry_run_at: str | None = None
 ) -> SurveyState:
-    """Survey a server. `dry_run_at`: send nothing; the imagined server of the dry run has its sessions at this path."""
+    """Survey a server. `dry_run_at`: send nothing; the imagined server of the dry run has its sessions at this path, or no chat if it is empty."""
     began, seconds, trusted = time.monotonic(), profile.limits.turn_seconds, trust(profile.ca)
 
     def recorder(timeout: float) -> Recorder:
-        return DryRun(profile, dry_run_at) if dry_run_at else Recorder(timeout, trusted)
+        return DryRun(profile, dry_run_at) if dry_run_at is not None else Recorder(timeout, trusted)
 
     async with AsyncExitStack() as stack:
         transport = await stack.enter_async_context(recorder(seconds))
-        state = SurveyState(Findings(url), profile, transport, dry_run=bool(dry_run_at))
+        state = SurveyState(Findings(url), profile, transport, dry_run=dry_run_at is not None)
         # The first requests are no turns, so a short timeout is enough for them.
         quick = await stack.enter_async_context(recorder(min(seconds, _QUICK_SECONDS)))
         try:
@@ -73,7 +74,9 @@ async def _examine(state: SurveyState, observer: Observer | None, requirements: 
         dialogue = await first_turns(state, context, declared)
         await inventory.auth(state, context)
         await conclude(dialogue, declared)
+        dialogue = await another_header(state, dialogue, declared)
         await inventory.offers(state, dialogue, declared)
+        await inventory.slugs(state, context)
         inventory.model(state, dialogue)
         inventory.controls(state, context, declared)
         state.findings.target = context.target
@@ -109,7 +112,7 @@ async def _find_api(state: SurveyState, quick: Recorder) -> None:
     elif address.looks_compatible(answer):
         state.add(Topic.API, f"probably OpenAI-compatible: GET {address.MODELS} requires a key ({answer.status})")
     else:
-        state.add(Topic.API, f"GET {address.MODELS} returns no list of models: {address.short_text(answer)}")
+        state.add(Topic.API, f"GET {address.MODELS} returns no list of models: {short_text(answer)}")
 
 
 async def _require_http(state: SurveyState, answer: Answer) -> None:
@@ -134,7 +137,7 @@ async def _try_other_addresses(state: SurveyState, context: Context, answer: Ans
         other_answer = await ask(other, "GET", address.MODELS)
         if address.looks_compatible(other_answer):
             _require_no_secrets(state, url)
-            short = address.short_text(answer)
+            short = short_text(answer)
             state.add(Topic.API, f"not at {state.findings.url}/v1 ({short}), but at {url}/v1")
             state.findings.url = url
             return other_answer

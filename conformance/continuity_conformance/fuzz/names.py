@@ -7,15 +7,19 @@ would test how long a history the target can handle.
 """
 
 import itertools
+import re
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from continuity_conformance.scenario.context import Context
+from continuity_conformance.target.id_form import IdForm
 from continuity_spec.derivation import salted
 
 MAX_LENGTH: Final = 256
+_VALID_ID: Final = re.compile(rf"[!-~]{{1,{MAX_LENGTH}}}")
+_OWN_IDS: Final = ("session_id", "conversation_id")
 _PATH_IDS: Final = ("session_id", "response_id", "conversation_id")
 
 
@@ -28,6 +32,8 @@ class RunNames:
 
     prefix: str
     salt_openings: bool
+    ids: IdForm | None = None
+    """The form that the target demands of session ids and slugs."""
     _numbers: itertools.count = field(default_factory=itertools.count)  # type: ignore[type-arg]
 
     @classmethod
@@ -35,22 +41,33 @@ class RunNames:
         """Return the names for a target. On a fresh target the same seed makes the same names."""
         in_use = context.server.may_hold_sessions
         own = secrets.token_hex(4) if in_use else f"{seed}again" if "again" in context.shared else str(seed)
-        return cls(f"continuity-{own}-", in_use)
+        return cls(f"continuity-{own}-", in_use, context.target.profile.ids)
 
     def prefixed(self, value: object) -> object:
         """Return a generated name with our prefix, the same each time. A value that is no text, or blank, is unchanged."""
         return _with_prefix(self.prefix, value)
 
     def unique(self, value: object) -> object:
-        """Return a generated name with a prefix that no other request has."""
-        return _with_prefix(f"{self.new()}-", value)
+        """Return a generated name with a prefix that no other request has, or of the form that the target demands."""
+        return self._formed(_with_prefix(f"{self.new()}-", value))
+
+    def session(self) -> str:
+        """Return a session id that is new in this run."""
+        return str(self._formed(self.new()))
+
+    def _formed(self, name: object) -> object:
+        """Return an id of the form that the target demands. A name that no server has to accept stays as it is."""
+        if self.ids is None or not isinstance(name, str) or not _VALID_ID.fullmatch(name):
+            return name
+        return self.ids.id_of(name)
 
     def new(self) -> str:
         """Return a name that is new in this run."""
         return f"{self.prefix}{next(self._numbers)}"
 
     def path_parameters(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        return {name: self.prefixed(value) if name in _PATH_IDS else value for name, value in parameters.items()}
+        named = {name: self.prefixed(value) if name in _PATH_IDS else value for name, value in parameters.items()}
+        return {name: self._formed(value) if name in _OWN_IDS else value for name, value in named.items()}
 
     def headers(self, session_header: str, headers: Mapping[str, Any]) -> dict[str, Any]:
         """Replace the session id and the Idempotency-Key, and trim blanks, which are no part of a header's value.

@@ -6,17 +6,18 @@ User-Agent apply here too.
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final, TypeVar
 
 from continuity_conformance.http.messages import Answer, Request
 from continuity_conformance.scenario.context import Context, Target
 from continuity_conformance.scenario.request_builder import base_headers
+from continuity_conformance.target.profile import CHAT_PATH, RESPONSES_PATH
 
 T = TypeVar("T")
+TURN_PATHS: Final = frozenset({CHAT_PATH, RESPONSES_PATH})
 _GRACE_SECONDS: Final = 5.0
-_RESPONSES: Final = "/v1/responses"
 
 
 class ClientClosedError(RuntimeError):
@@ -57,12 +58,14 @@ class SyncClient:
         principal: str = "alice",
     ) -> Request:
         fields = (*self.base_headers(principal), *headers)
-        return Request(method, f"{self.url}{self.target.profile.path(path)}", fields, body)
+        profile = self.target.profile
+        sent = profile.turn_body(body) if path in TURN_PATHS and isinstance(body, Mapping) else body
+        return Request(method, f"{self.url}{profile.path(path)}", fields, sent)
 
     def send(self, request: Request) -> Answer:
         if self._closed.is_set():
             raise ClientClosedError
-        with self.room(int(request.method == "POST" and request.path.endswith(_RESPONSES))):
+        with self.room(int(request.method == "POST" and request.path.endswith(RESPONSES_PATH))):
             answer = self._send(request)
         self.on_answer(request, answer)
         return answer

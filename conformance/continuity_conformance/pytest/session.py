@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from continuity_conformance.core.errors import ContinuityError, KitError, UnreachableError
+from continuity_conformance.core.errors import ContinuityError, KitError, UnreachableError, UsageError
 from continuity_conformance.core.verdicts import Result, Verdict
 from continuity_conformance.pytest.items import RequirementItem, ResultText, Suite
 from continuity_conformance.pytest.options import SUITE, SUITE_PLUGIN
@@ -25,6 +25,7 @@ from continuity_conformance.target.resolve import ResolvedTarget
 from continuity_conformance.terminal import github, summary
 from continuity_conformance.terminal.progress import ProgressDisplay
 from continuity_spec import Requirement
+from continuity_spec.errors import nearest, suggestion
 
 _STATUS = {
     Verdict.NOT_APPLICABLE: ("not applicable", "-", ("NOT APPLICABLE", {"cyan": True})),
@@ -101,6 +102,9 @@ class SuiteSession:
             return None
         requirements = [item.requirement for item in session.items if isinstance(item, RequirementItem)]
         self._ledger.select(each.id for each in requirements)
+        if not requirements and (expression := session.config.getoption("keyword")):
+            self.error = self._no_match(expression)
+            return True
         self._run = Run(self._target, requirements, self._ledger.run_options.budget, self._ledger)
         try:
             self._run.open()
@@ -111,6 +115,14 @@ class SuiteSession:
             _write_line(session.config, self._fence.begin())
         self._start_heartbeat(requirements)
         return None
+
+    def _no_match(self, expression: str) -> UsageError:
+        """Nothing would be tested, which nobody means."""
+        known = [name for each in self._ledger.release.requirements for name in (each.area, each.id)]
+        hint = (
+            suggestion(expression, known) if nearest(expression, known) else "Name areas or ids: 'ECHO or DERIVE-04'."
+        )
+        return UsageError("this matches no requirement.", where=f"-k '{expression}'", do=hint)
 
     def _start_heartbeat(self, requirements: list[Requirement]) -> None:
         folder = self._ledger.run_options.report

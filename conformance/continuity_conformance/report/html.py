@@ -23,9 +23,10 @@ from continuity_conformance.results.tally import HEADS, by_area, by_level, colum
 from continuity_conformance.results.transcript import is_stream, relevant_headers
 
 _BYTES_OF_ONE: Final = 24_000
-_BYTES_OF_THE_FIRST: Final = 8_500
+_BYTES_OF_THE_FIRST: Final = 7_200
 _HEADLINE: Final = 220
 _TEXT: Final = 500
+_OUTPUT: Final = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +116,7 @@ def _evidence(evidence: Evidence, row: RecordedRequirement, report: Report, deta
     return Markup(  # noqa: S704 - made by the template, which escapes
         template("evidence.html.j2").render(
             evidence=evidence,
+            output=evidence.output[-_OUTPUT:] if detail is not None and detail.exchanges else "",
             cut=lambda text: cut(text, _TEXT),
             entries=entries if detail is not None else [],
             left_out=detail is None and bool(evidence.exchanges),

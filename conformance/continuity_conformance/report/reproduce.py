@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from continuity_conformance.core.budget import DEFAULT_EXAMPLES, DEFAULT_SEED
+from continuity_conformance.core.rerun import target_arguments
 from continuity_conformance.core.text import cut, one_line
 from continuity_conformance.core.verdicts import Verdict
 from continuity_conformance.http.curl import one_request
@@ -19,10 +20,11 @@ _COMMENT: Final = 160
 
 def again(requirement_id: str, run: RerunArguments) -> str:
     """The command that runs one requirement against the same target."""
-    profile = ["--profile", run.profile] if run.profile is not None else []
     examples = ["--examples", str(run.examples)] if run.examples not in {None, DEFAULT_EXAMPLES} else []
     seed = ["--seed", str(run.seed)] if run.seed not in {None, DEFAULT_SEED} else []
-    return shlex.join(["continuity", "run", requirement_id, "--target", run.target, *profile, *examples, *seed])
+    return shlex.join(
+        ["continuity", "run", requirement_id, *target_arguments(run.target, run.profile), *examples, *seed]
+    )
 
 
 def render(report: Report) -> str:

@@ -31,6 +31,8 @@ class DialogueEvidence:
 
     exchanges: tuple[Mapping[str, Any], ...]
     interventions: tuple[Mapping[str, Any], ...] = ()
+    output: str = ""
+    """What the target wrote meanwhile."""
 
 
 def as_evidence(exchange: Exchange, redactor: Redactor) -> dict[str, object]:
@@ -109,7 +111,7 @@ def _answer(answer: Answer, redactor: Redactor) -> dict[str, object]:
 
 
 def failure_text(requirement: Requirement, scenario: str, unmet: Unmet, dialogue: DialogueEvidence, again: str) -> str:
-    """A failure for people: requirement, step, expected, actual, the dialogue, why it matters, how to run it again."""
+    """A failure for people: requirement, step, expected, actual, the dialogue, the target's output, why it matters, how to run it again."""
     how = "is broken" if requirement.level.forbids else "is not met"
     head = f"{requirement.id} ({requirement.level}) {how}: {requirement.text}"
     why = f"Why it matters: {requirement.why}"
@@ -124,6 +126,11 @@ def failure_text(requirement: Requirement, scenario: str, unmet: Unmet, dialogue
         "",
         *([f"  … the first {left_out} exchanges are left out"] if left_out > 0 else []),
         *(f"  {line}" for each in told for line in entry_lines(each, unmet.expected)),
+        *(
+            ["", "  What the target wrote meanwhile:", *(f"    {line}" for line in dialogue.output.splitlines())]
+            if dialogue.output
+            else []
+        ),
         "",
         *textwrap.wrap(why, _WIDTH, initial_indent="  ", subsequent_indent="  "),
         *_sequence_lines(unmet, again),

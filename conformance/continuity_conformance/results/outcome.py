@@ -1,6 +1,6 @@
 """How a scenario ended, as evidence, and the result of a requirement from all its evidence."""
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -18,9 +18,9 @@ from continuity_spec import Requirement
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What is played: a requirement, its scenario and example, and the target for the command that runs it again.
+    """What is played: a requirement, its scenario and example, and the options that name the target to `continuity run`.
 
-    `budget`: the seed and number of examples, if the check generates its data.
+    `budget`: the seed and number of examples, if the check generates its data. `output`: gives what the target has written in the meantime.
     """
 
     requirement: Requirement
@@ -29,11 +29,12 @@ class Scene:
     target: str
     redactor: Redactor
     budget: Budget | None = None
+    output: Callable[[], str] = str
 
     @property
     def again(self) -> str:
         """The options that run it again."""
-        return f"--target {self.target}" + (self.budget.arguments if self.budget else "")
+        return self.target + (self.budget.arguments if self.budget else "")
 
     @property
     def title(self) -> str:
@@ -95,6 +96,7 @@ def evidence(scene: Scene, ended: ScenarioEnd, shown: Sequence[Exchange], done: 
     dialogue = DialogueEvidence(
         tuple(as_evidence(exchange, scene.redactor) for exchange in shown),
         tuple(as_note(intervention, scene.redactor) for intervention in done),
+        redacted(scene.output()) if unmet is not None else "",
     )
     told = Evidence(
         scene.scenario,
@@ -108,6 +110,7 @@ def evidence(scene: Scene, ended: ScenarioEnd, shown: Sequence[Exchange], done: 
         return told
     return replace(
         told,
+        output=dialogue.output,
         step=redacted(f"{unmet.number} {unmet.step}".strip()),
         expectation=unmet.expectation,
         expected=redacted(unmet.expected),

@@ -111,9 +111,9 @@ class RecordedGate(Struct, frozen=True):
 
 
 class RerunArguments(Struct, frozen=True):
-    """Arguments that make `continuity run` test the same target again. None: not given, or not recorded by an old kit."""
+    """Arguments that make `continuity run` test the same target again. None: not needed, not given, or not recorded by an old kit."""
 
-    target: str
+    target: str | None
     profile: str | None
     examples: int | None = None
     seed: int | None = None

@@ -89,7 +89,8 @@ def redactor_of(profile: Profile, *urls: str) -> Redactor:
     """The redactor of a run with this profile: it hides the profile's secrets, their parts, and secrets in URLs."""
     configured = (*profile.secrets, *(part for value in profile.headers.values() for part in _parts(value)))
     in_urls = (secret for url in (*urls, profile.probe) for secret in url_secrets(url))
-    names = frozenset(name.lower() for name in (*profile.headers, profile.key_field.name))
+    identities = [name for fields in profile.identities.values() for name in fields]
+    names = frozenset(name.lower() for name in (*profile.headers, *identities, profile.key_field.name))
     # ISOLATE-01 sends keys with one error; whoever reads one of them knows the key.
     long = [key for key in profile.principals.values() if len(key) >= _WORTH_GUESSING]
     almost = (form for key in long for form in (key[:-1], key.swapcase()))

@@ -49,20 +49,30 @@ _IRRELEVANT: Final = _SECURITY | {
 """Header fields of every answer that are irrelevant to continuity."""
 
 
-def lines(result: Result) -> Iterator[str]:
-    """The requirement, its verdict, and the transcript of each scenario."""
+def lines(result: Result, *, whole: bool = True) -> Iterator[str]:
+    """The requirement, its verdict, and its scenarios. `whole`: with the transcript of each; else failures in full, and one line for each other scenario."""
     yield f"{result.id} ({result.level}): {result.verdict.spoken}, {result.seconds:.2f} s"
     yield f"  {result.text}"
     if result.reason:
         yield f"  {result.reason}"
     for each in result.evidence:
-        yield ""
-        yield from _scenario(each)
+        if whole:
+            yield from ("", *_scenario(each))
+        elif each.failure:
+            yield from ("", _title(each), "", *(f"  {line}" for line in each.failure.splitlines()))
+        else:
+            yield _title(each)
+    if not whole and any(each.exchanges and not each.failure for each in result.evidence):
+        yield "  (-v shows the whole transcript of every scenario)"
+
+
+def _title(evidence: Evidence) -> str:
+    name = " ".join(part for part in ("scenario", evidence.scenario, evidence.example) if part)
+    return f"  {name}: {evidence.outcome.spoken}{f' ({evidence.reason})' if evidence.reason else ''}"
 
 
 def _scenario(evidence: Evidence) -> Iterator[str]:
-    name = " ".join(part for part in ("scenario", evidence.scenario, evidence.example) if part)
-    yield f"  {name}: {evidence.outcome.spoken}{f' ({evidence.reason})' if evidence.reason else ''}"
+    yield _title(evidence)
     for entry in in_order(evidence.exchanges, evidence.interventions or ()):
         yield from (f"    {line}" for line in entry_lines(entry, evidence.expected))
 

@@ -126,11 +126,12 @@ def _gate(outcome: RunOutcome) -> dict[str, object]:
 
 
 def _again(outcome: RunOutcome) -> dict[str, object]:
-    """What runs the same again. A target that the kit started is named, not addressed: its name starts it again."""
+    """What runs the same again. A target that the kit started is named, not addressed; where a profile says how, the profile is enough."""
     started = "://" not in outcome.run_options.target
     profile = outcome.run_options.profile
+    named = outcome.run_options.target if profile is None else None
     return {
-        "target": outcome.run_options.target if started else outcome.target.url,
+        "target": named if started else outcome.target.url,
         "profile": str(profile) if profile is not None else None,
         "examples": outcome.run_options.budget.examples,
         "seed": outcome.run_options.budget.seed,
@@ -175,6 +176,7 @@ def _evidence(each: Evidence) -> dict[str, object]:
         "actual": each.actual,
         "failure": each.failure,
         "kinds": list(each.kinds),
+        "output": each.output,
         "exchanges": [dict(exchange) for exchange in each.exchanges],
         "interventions": [dict(intervention) for intervention in each.interventions or ()],
     }

@@ -6,7 +6,9 @@ The scheduler asks before it plays; the doctor asks the same to predict what a r
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 
-from continuity_conformance.checks.registry import DISTURBING, KEYED
+from continuity_conformance.checks.isolate import MANY_IDS
+from continuity_conformance.checks.registry import CONDITIONS, DISTURBING, KEYED, SEEDED
+from continuity_conformance.core.budget import DEFAULT_EXAMPLES
 from continuity_conformance.core.verdicts import Verdict, worst
 from continuity_conformance.scenario.context import TRAITS, Context
 from continuity_conformance.scenario.expect import model
@@ -22,7 +24,8 @@ def obstacle_to(context: Context, requirement: Requirement, scenario: Scenario) 
     check = requirement.check or ""
     if check in KEYED and not context.target.profile.principals:
         return Verdict.NOT_APPLICABLE, _NO_KEYS
-    return next(_obstacles(context, scenario, DISTURBING.get(check, frozenset())), None)
+    found = next(_obstacles(context, scenario, DISTURBING.get(check, frozenset())), None)
+    return found if found is not None or check not in CONDITIONS else CONDITIONS[check](context)
 
 
 def _obstacles(context: Context, scenario: Scenario, controls: frozenset[str]) -> Iterator[tuple[Verdict, str]]:
@@ -41,7 +44,7 @@ def _obstacles(context: Context, scenario: Scenario, controls: frozenset[str]) -
         yield Verdict.NOT_APPLICABLE, "the target is for a single user"
     if scenario.principals & _WITHOUT_A_KEY and not target.profile.principals:
         yield Verdict.NOT_APPLICABLE, _NO_KEYS
-    if unknown := sorted(scenario.principals - _NO_SECOND_KEY - set(target.profile.principals)):
+    if unknown := sorted(scenario.principals - _NO_SECOND_KEY - target.profile.everyone):
         yield Verdict.NOT_TESTED, f"no key of a second principal: add {unknown[0]} to `principals` of the profile"
     needed = scenario.controls | controls
     profile = target.profile
@@ -59,6 +62,13 @@ def _unsupported_forms(context: Context, scenario: Scenario) -> Iterator[tuple[V
     target = context.target
     if target.options["tells"] == "nothing" and scenario.needs_a_session_id_of_the_target:
         yield Verdict.NOT_APPLICABLE, "the target does not reveal the session that the client would continue"
+    if not target.names_sessions and any(
+        "session" in step.params for step in scenario.walk() if step.verb == "respond"
+    ):
+        yield (
+            Verdict.NOT_APPLICABLE,
+            "the target has no chat and declares no continuity header, so no request names a session",
+        )
     if target.profile.slugs == "none" and scenario.uses_slugs:
         yield Verdict.NOT_APPLICABLE, "the target takes no slugs (`conversation`)"
     if target.profile.slugs == "made" and scenario.chooses_slug_text:
@@ -90,6 +100,8 @@ def forecast(context: Context, requirement: Requirement) -> tuple[Prospect, str]
         return Prospect.BY_REVIEW, "a reviewer answers"
     played = scenarios(requirement) or (without_steps(requirement),)
     outlook = [obstacle_to(context, requirement, each) or (Verdict.PASS, unproven(context, each)) for each in played]
+    if fewer := _too_few(context, requirement.check or ""):
+        outlook = [(verdict, why or (fewer if verdict is Verdict.PASS else why)) for verdict, why in outlook]
     verdict = worst(verdict for verdict, _ in outlook)
     reason = next((why for each, why in outlook if each is verdict and why), "")
     if verdict is Verdict.NOT_APPLICABLE:
@@ -98,6 +110,16 @@ def forecast(context: Context, requirement: Requirement) -> tuple[Prospect, str]
         some = any(each is Verdict.PASS for each, _ in outlook)
         return Prospect.REFUTABLE if some else Prospect.NOT_TESTED, reason
     return Prospect.REFUTABLE if reason else Prospect.TESTABLE, reason
+
+
+def _too_few(context: Context, check: str) -> str:
+    """Why a check that plays many examples cannot pass: the profile allows too few of them."""
+    limits = context.target.profile.limits
+    if check == MANY_IDS[0] and limits.ids < MANY_IDS[1]:
+        return f"only {limits.ids} ids are asked for: limits.ids of the profile"
+    if check in SEEDED and 0 < limits.examples < DEFAULT_EXAMPLES:
+        return f"only {limits.examples} of {DEFAULT_EXAMPLES} examples are tried (limits.examples)"
+    return ""
 
 
 def unproven(context: Context, scenario: Scenario) -> str:

@@ -13,6 +13,7 @@ from continuity_conformance.core.errors import UsageError
 from continuity_conformance.core.failure import Unmet, Untested
 from continuity_conformance.http.messages import Answer, Request, dig
 from continuity_conformance.probe.marks import answer_mark
+from continuity_conformance.run.first_answer import is_no_api, no_turn
 from continuity_conformance.scenario.context import Context, Declared, Observed, Target
 from continuity_conformance.scenario.dialogue import Dialogue
 from continuity_conformance.scenario.exchange import Exchange
@@ -50,7 +51,8 @@ async def calibrate(context: Context) -> Dialogue:
     dialogue = await opening(context, stated)
     if _is_over_chat(dialogue) and await _has_no_chat(dialogue):
         responses = await _over_responses(context)
-        dialogue = dialogue if responses.untested else responses
+        dialogue = responses if responses.exchanges[0].answer.accepted else dialogue
+    await _require_turn(dialogue)
     await conclude(dialogue, stated)
     return dialogue
 
@@ -73,8 +75,22 @@ async def _has_no_chat(dialogue: Dialogue) -> bool:
     """Whether chat is missing. A target that only refuses to start a session under our id answers a turn that names none."""
     if dialogue.exchanges[0].answer.status not in _NO_ENDPOINT:
         return False
-    turn = {"model": dialogue.context.target.profile.model, "messages": [{"role": "user", "content": "calibration"}]}
-    return (await ask(dialogue.context, "POST", "/v1/chat/completions", turn)).status in _NO_ENDPOINT
+    path, turn = dialogue.context.target.profile.first_turn("calibration")
+    return (await ask(dialogue.context, "POST", path, turn)).status in _NO_ENDPOINT
+
+
+async def _require_turn(dialogue: Dialogue) -> None:
+    """Raise an error if no turn succeeds, not even one that names no session. A target that hangs is not asked again."""
+    first, context = dialogue.exchanges[0], dialogue.context
+    profile = context.target.profile if _is_over_chat(dialogue) else replace(context.target.profile, chat="none")
+    path, turn = profile.first_turn("calibration")
+    answer = first.answer
+    if answer.status and not answer.accepted and not is_no_api(answer):
+        answer = await ask(context, "POST", path, turn)
+    elif answer.status in _NO_ENDPOINT and not await _has_no_chat(dialogue):
+        return
+    if not answer.accepted or is_no_api(answer):
+        raise no_turn(context.server.url, path, answer)
 
 
 async def _over_responses(context: Context) -> Dialogue:
@@ -93,13 +109,13 @@ async def conclude(dialogue: Dialogue, stated: object) -> None:
     offers = context.target.profile.offers
     if offers is None:
         offers = frozenset(claims["offers"]) if isinstance(claims.get("offers"), list) else await _tried(dialogue)
-    if len(context.target.profile.principals) > 1:
+    if len(context.target.profile.everyone) > 1:
         offers |= {"tenants"}
     offers = offers | _CHAT if _is_over_chat(dialogue) else offers - _CHAT
     context.target = replace(
         context.target, observed=observed, offers=offers, declared=_declared(context.target, stated)
     )
-    await _remembered(dialogue)
+    await remembered(dialogue)
 
 
 def claims_in(stated: object) -> Mapping[str, Any]:
@@ -187,7 +203,7 @@ def _is_over_chat(dialogue: Dialogue) -> bool:
     return dialogue.exchanges[0].verb == "chat"
 
 
-async def _remembered(dialogue: Dialogue) -> None:
+async def remembered(dialogue: Dialogue) -> None:
     """The calibration turns prove something only if the second sees the first: a server that echoes every header reveals the right id too."""
     last = dialogue.exchanges[-1]
     step = replace(last.step, expect={"sees": ["calibration", "again"]})
@@ -222,12 +238,8 @@ async def _observed(dialogue: Dialogue) -> Observed:
 async def _tried(dialogue: Dialogue) -> frozenset[str]:
     """Try once what the target offers, if it does not say so."""
     context = dialogue.context
-    responses = await ask(
-        context,
-        "POST",
-        "/v1/responses",
-        {"model": context.target.profile.model, "input": "calibration", "store": False},
-    )
+    path, turn = replace(context.target.profile, chat="none").first_turn("calibration")
+    responses = await ask(context, "POST", path, turn)
     preflight = [("Origin", context.target.profile.origin), ("Access-Control-Request-Method", "POST")]
     cors = await ask(
         context, "OPTIONS", "/v1/chat/completions" if _is_over_chat(dialogue) else "/v1/responses", headers=preflight
@@ -242,9 +254,9 @@ async def _tried(dialogue: Dialogue) -> frozenset[str]:
 
 async def _tried_beside_responses(context: Context) -> set[str]:
     """Try what a target with responses may lack: reading and deleting a stored response, and objects for conversations."""
-    turn = {"model": context.target.profile.model, "input": "calibration", "store": True}
-    stored = dig((await ask(context, "POST", "/v1/responses", turn)).body, "id")
-    path = f"/v1/responses/{stored}"
+    path, turn = replace(context.target.profile, chat="none").first_turn("calibration", store=True)
+    stored = dig((await ask(context, "POST", path, turn)).body, "id")
+    path = f"{path}/{stored}"
     kept = isinstance(stored, str) and (await ask(context, "GET", path)).accepted
     deletes = kept and (await ask(context, "DELETE", path)).accepted
     made = dig((await ask(context, "POST", "/v1/conversations", {})).body, "id")

@@ -22,6 +22,7 @@ from continuity_conformance.scenario.context import Context
 from continuity_conformance.scenario.dialogue import Dialogue
 from continuity_conformance.scenario.doubt import Doubt, doubt
 from continuity_conformance.scenario.fill_context import Room
+from continuity_conformance.target.server import output_of
 from continuity_spec import Requirement, Scenario
 
 _TRIES: Final = 4
@@ -140,7 +141,9 @@ class ScenarioPlayer:
             dialogue.untested.append(
                 f"only {budget.examples} of {DEFAULT_EXAMPLES} examples were tried (limits.examples): enough to fail, not to pass"
             )
-        scene = Scene(run.requirement, run.scenario.name, dialogue.description, self._target, self._redactor, budget)
+        output = output_of(dialogue.context.server)
+        example = dialogue.description
+        scene = Scene(run.requirement, run.scenario.name, example, self._target, self._redactor, budget, output)
         try:
             evidence = await outcome(scene, dialogue, run.play(dialogue))
         finally:

@@ -49,13 +49,13 @@ class Scheduler:
         self._budget = (budget or Budget()).capped(profile.limits.examples)
         self._profile = profile
         self._url = target.url
-        self._target_name = target.name
+        self._again = target.arguments
         self._stack = AsyncExitStack()
         self._model = AsyncExitStack()
         self._servers: list[Server] = []
         self._labels: dict[str, str] = {}
         self.decided: dict[str, Result] = {}
-        self._player = ScenarioPlayer(target.name, redactor, self._budget)
+        self._player = ScenarioPlayer(target.arguments, redactor, self._budget)
         self._alone = asyncio.Lock()
         self._starting = asyncio.Lock()
         self._restarts = SharedRestarts(self._restart)
@@ -116,9 +116,7 @@ class Scheduler:
         obstacle = obstacle_to(self.context, requirement, without_steps(requirement))
         if obstacle is not None:
             return result(requirement, [Evidence("", "", *obstacle)], 0.0)
-        judged = judge_always(
-            requirement, self._player.played, self.decided.values(), self._redactor, self._target_name
-        )
+        judged = judge_always(requirement, self._player.played, self.decided.values(), self._redactor, self._again)
         return result(requirement, await judged, 0.0)
 
     # Scenarios

@@ -74,6 +74,12 @@ class Target:
         return {trait: TRAIT_REASONS[trait] for trait, is_met in met.items() if not is_met}
 
     @property
+    def names_sessions(self) -> bool:
+        """Whether a client can name a session. A target without chat has a header for that only if somebody says so."""
+        named = self.profile.body or self.profile.header or self.declared.header
+        return bool(named) or "chat" in self.offers
+
+    @property
     def takes_slugs(self) -> bool:
         return "responses" in self.offers and self.profile.slugs != "none"
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
-from continuity_conformance.core.failure import Unmet, Untested
+from continuity_conformance.core.failure import Inapplicable, Unmet, Untested
 from continuity_conformance.http.messages import Answer, dig
 from continuity_conformance.http.reading import read
 from continuity_conformance.probe.server import Script
@@ -19,6 +19,7 @@ from continuity_conformance.scenario.context import Context, Observer
 from continuity_conformance.scenario.exchange import Exchange
 from continuity_conformance.scenario.expect.judge import judge
 from continuity_conformance.scenario.fill_context import Fillers, Room
+from continuity_conformance.scenario.foreign_ids import refuses_form
 from continuity_conformance.scenario.interventions import Interventions, made_step
 from continuity_conformance.scenario.observe import observer
 from continuity_conformance.scenario.record import Record
@@ -127,6 +128,10 @@ class Dialogue:
         try:
             await self.judge(step, number, exchanges)
         except Unmet as failure:
+            if any(refuses_form(self.context.target, exchange, self.exchanges) for exchange in exchanges):
+                raise Inapplicable(
+                    "the target demands ids of another form (`ids` of the profile), and refuses this one"
+                ) from None
             if self.context.server.this_release is None:
                 raise
             raise Untested(f"the previous release: expected {failure.expected}, actual {failure.actual}") from None

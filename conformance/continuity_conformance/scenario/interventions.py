@@ -107,16 +107,16 @@ class Interventions:
 
     async def _control(self, step: Step) -> str:
         """Use a control; returns how it was done."""
-        controls, params, key = self._context.controls, step.params, self._key(step)
+        controls, params, principal = self._context.controls, step.params, principal_of(step)
         match step.verb:
             case "break_store":
-                return await controls.break_store(str(params["what"]), key)
+                return await controls.break_store(str(params["what"]), principal)
             case "mend_store":
-                return await controls.mend_store(key)
+                return await controls.mend_store(principal)
             case "evict":
                 return await self._evict(step)
         filled: Any = self._variables.fill(params["params"], "session")
-        return await controls.named(str(params["name"]), filled, key)
+        return await controls.named(str(params["name"]), filled, principal)
 
     async def verify(self) -> None:
         """Verify evictions, once and at the end: reading a response refreshes the cache."""
@@ -138,7 +138,7 @@ class Interventions:
     async def undo(self) -> None:
         """Undo what must not outlive the scenario."""
         if self._context.server.broken:
-            await self._context.controls.mend_store(self._context.target.profile.principals.get("alice", ""))
+            await self._context.controls.mend_store("alice")
         await self._context.server.leave_previous_release()
         await self._context.server.stop_twins()
 
@@ -152,7 +152,7 @@ class Interventions:
         note = self._log.intervention(number, "compress: true")
         filling = self._context.controls.filling
         if filling is None:
-            note.how = await self._context.controls.compress(session(), self._key(step))
+            note.how = await self._context.controls.compress(session(), principal_of(step))
         else:
             note.how = f"the context is filled with turns of {filling.characters} characters, the next one is too much"
         return AwaitedCompression(before, note)
@@ -167,15 +167,6 @@ class Interventions:
         self._must_have("kill")
         await self.do(made_step("kill", {}))
 
-    def largest_body(self) -> int:
-        """For a Python check: how many bytes a request to the target may have."""
-        largest = self._context.target.profile.limits.body
-        if not largest:
-            raise Untested(
-                "the largest body that the target accepts is not known: add `limits: {body: …}` to the profile"
-            )
-        return largest
-
     async def start_and_kill(self, rows: Sequence[Mapping[str, Any]], starts: float) -> None:
         """Start on an old database, kill during the migration, start again. `starts`: when to kill, as a multiple of a normal start time."""
         self._must_have("legacy")
@@ -188,7 +179,7 @@ class Interventions:
     async def _evict(self, step: Step) -> str:
         response = self._variables.text(step.params["response"], "response")
         by_pressure = step.params.get("by") == "pressure"
-        how_done = await (self._press() if by_pressure else self._context.controls.evict(response, self._key(step)))
+        how_done = await (self._press() if by_pressure else self._context.controls.evict(response, principal_of(step)))
         self._evicted.append(response)
         return how_done
 
@@ -197,7 +188,7 @@ class Interventions:
         limits, controls = self._context.target.profile.limits, self._context.controls
         there = max(0, limits.responses - _LAST_ONES) if "fill" in self._context.target.profile.controls else 0
         filling = {"responses": there}
-        filled = [await controls.named("fill", filling, self._key(made_step("respond", {})))] if there else []
+        filled = [await controls.named("fill", filling, "alice")] if there else []
         labels = [f"filler {k}" for k in range(limits.responses - there + 1)]
         for first in range(0, len(labels), limits.at_once):
             answers = await asyncio.gather(*map(self._fill, labels[first : first + limits.at_once]))
@@ -237,6 +228,3 @@ class Interventions:
         """For Python checks, whose needs are not visible in steps."""
         if control not in self._context.controls.available:
             raise Untested(f"no control to {control}")
-
-    def _key(self, step: Step) -> str:
-        return self._context.target.profile.principals.get(principal_of(step), "")

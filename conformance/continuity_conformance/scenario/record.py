@@ -65,7 +65,7 @@ class Record:
     @classmethod
     def begin(cls, context: Context, example: Mapping[str, object]) -> "Record":
         """The empty record of a scenario, or of one example of it."""
-        return cls(context, Variables(example, context.constants), Wording(context.labels))
+        return cls(context, Variables(example, context.constants, context.target.profile.ids), Wording(context.labels))
 
     async def view(self, exchange: Exchange) -> View:
         """What the model saw in the call whose answer the client got. The first look is kept in the exchange."""

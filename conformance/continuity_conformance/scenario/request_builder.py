@@ -10,7 +10,7 @@ from continuity_conformance.http.messages import Request
 from continuity_conformance.scenario.context import Context
 from continuity_conformance.scenario.unissued import unissued
 from continuity_conformance.scenario.variables import Variables
-from continuity_conformance.target.profile import DEFAULT_SESSIONS
+from continuity_conformance.target.profile import CHAT_PATH, DEFAULT_SESSIONS, RESPONSES_PATH
 from continuity_spec import Step
 from continuity_spec.model import calls_client
 
@@ -25,7 +25,7 @@ _TOOLS: Final = [
         },
     }
 ]
-_PATHS: Final[Mapping[str, str]] = {"chat": "/v1/chat/completions", "respond": "/v1/responses"}
+_PATHS: Final[Mapping[str, str]] = {"chat": CHAT_PATH, "respond": RESPONSES_PATH}
 WRONG_KEY: Final = f"wrong-{secrets.token_hex(16)}"
 NOT_SENT: Final = "absent"
 """The value of `store` that leaves the field out."""
@@ -59,6 +59,7 @@ def turn_request(context: Context, variables: Variables, step: Step, content: Ma
         body[context.target.profile.body] = session[0][1]
         session = []
     body.update(variables.fill(params.get("with", {})))  # type: ignore[call-overload]
+    body = context.target.profile.turn_body(body)
     headers = [*base_headers(context, principal), *session, *_extra(variables, params)]
     if "idempotency_key" in params:
         headers.append(("Idempotency-Key", variables.text(params["idempotency_key"], "key", principal)))
@@ -106,8 +107,7 @@ def principal_of(step: Step) -> str:
 def base_headers(context: Context, principal: str) -> list[tuple[str, str]]:
     """The header fields of every request of a principal."""
     profile = context.target.profile
-    key = WRONG_KEY if principal == "stranger" else profile.principals.get(principal, "")
-    return profile.request_headers(key)
+    return profile.request_headers(WRONG_KEY) if principal == "stranger" else profile.headers_of(principal)
 
 
 def _session_fields(context: Context, variables: Variables, step: Step) -> list[tuple[str, str]]:

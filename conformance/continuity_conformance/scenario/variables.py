@@ -12,7 +12,9 @@ from copy import copy
 from dataclasses import dataclass
 
 from continuity_conformance.core.failure import Untested
+from continuity_conformance.target.id_form import IdForm
 
+_IDS = frozenset({"session", "slug"})
 _WHOLE = re.compile(r"\$([a-z][a-z0-9-]*)")
 _INSIDE = re.compile(r"\$\{([a-z][a-z0-9-]*)\}")
 
@@ -29,11 +31,12 @@ class Bound:
 class Variables:
     """The variables of one scenario."""
 
-    def __init__(self, example: Mapping[str, object], constants: Mapping[str, str]) -> None:
+    def __init__(self, example: Mapping[str, object], constants: Mapping[str, str], ids: IdForm | None = None) -> None:
         self._bound: ChainMap[str, Bound] = ChainMap()
         self._example = dict(example)
         self._unobserved: set[str] = set()
         self._constants = {f"${name}": value for name, value in constants.items()}
+        self._ids = ids
 
     def fork(self) -> "Variables":
         """Variables that read these, and keep what they capture to themselves until it is merged."""
@@ -115,8 +118,14 @@ class Variables:
         if name in self._unobserved:
             raise Untested(f"${name} is not known: the target did not reveal it")
         if name not in self._bound:
-            self._bound[name] = Bound(kind, principal, f"continuity-{secrets.token_hex(6)}-{name}")
+            self._bound[name] = Bound(kind, principal, self._fresh(name, kind))
         return self._bound[name].value
+
+    def _fresh(self, name: str, kind: str) -> str:
+        """A new value. Ids of sessions and slugs have the form that the target demands."""
+        if self._ids is not None and kind in _IDS:
+            return self._ids.id_of(secrets.token_hex(16))
+        return f"continuity-{secrets.token_hex(6)}-{name}"
 
     def _constant(self, key: object) -> str:
         return self._constants.get(str(key), str(key))

@@ -100,41 +100,40 @@ class Controls:
         if self._server.started is not None and "kill" not in self._server.profile.controls:
             self._server.started.kill_at_once()
 
-    async def evict(self, response: str, key: str) -> str:
-        return await self._do("evict", key, {"response_id": response})
+    async def evict(self, response: str, principal: str) -> str:
+        return await self._do("evict", principal, {"response_id": response})
 
-    async def compress(self, session: str, key: str) -> str:
-        return await self._do("compress", key, {"session_id": session})
+    async def compress(self, session: str, principal: str) -> str:
+        return await self._do("compress", principal, {"session_id": session})
 
-    async def break_store(self, what: str, key: str) -> str:
+    async def break_store(self, what: str, principal: str) -> str:
         """Break what is named. A target that never compresses has no lineage: `all` is then reads and writes."""
         texts = []
         for fault in _FAULTS[what]:
             self._server.broken.add(fault)
             try:
-                texts.append(await self._do("fault", key, {"what": fault, "on": True}))
+                texts.append(await self._do("fault", principal, {"what": fault, "on": True}))
             except Untested:
                 if (what, fault) != ("all", "lineage"):
                     raise
                 self._server.broken.discard(fault)
         return "; ".join(texts)
 
-    async def mend_store(self, key: str) -> str:
+    async def mend_store(self, principal: str) -> str:
         faults = sorted(self._server.broken)
-        texts = [await self._do("fault", key, {"what": fault, "on": False}) for fault in faults]
+        texts = [await self._do("fault", principal, {"what": fault, "on": False}) for fault in faults]
         self._server.broken.clear()
         return "; ".join(texts)
 
-    async def named(self, name: str, params: Mapping[str, object], key: str) -> str:
-        return await self._do(name, key, params)
+    async def named(self, name: str, params: Mapping[str, object], principal: str) -> str:
+        return await self._do(name, principal, params)
 
     async def _new_process(self, manner: str) -> None:
         started = self._server.started
         assert started is not None, "a scenario that restarts runs only where the kit started the target"
         before = started.pid
         if manner in self._server.profile.controls:
-            key = self._server.profile.principals.get("alice", "")
-            await self._do(manner, key, {"pid": before})
+            await self._do(manner, "alice", {"pid": before})
             await self._require_end(manner, started)
             await started.start()
         else:
@@ -147,10 +146,12 @@ class Controls:
         if not await started.has_ended():
             raise Untested(f"the control {manner} did not work: the process has not ended")
 
-    async def _do(self, name: str, key: str, params: Mapping[str, object]) -> str:
+    async def _do(self, name: str, principal: str, params: Mapping[str, object]) -> str:
         started = self._server.started
         folder = started.file("{folder}") if started else None
-        fields = tuple(self._server.profile.request_headers(key))
+        profile = self._server.profile
+        fields = tuple(profile.headers_of(principal))
+        key = profile.principals.get(principal, "")
         context = ControlContext(self._server.url, self._transport, key, folder, fields)
         try:
             control = self._control(name)

@@ -17,19 +17,19 @@ from typing import Final
 import aiohttp
 
 from continuity_conformance.core.errors import NotStartedError, UsageError
+from continuity_conformance.core.text import cut
+from continuity_conformance.target.isolated_environment import isolated_environment
 from continuity_conformance.target.port import Port
 from continuity_conformance.target.profile import Profile
 from continuity_conformance.target.warm_python import ForkedProcess, can_fork, warm_python
 
 _POLL_SECONDS: Final = 0.02
 _LAST_LINES: Final = 12
+_LAST_LINES_OF_START: Final = 60
+"""A traceback of a server that does not start is longer than what is of use beside a failure."""
+_LONGEST_LINE: Final = 500
 _LAST_BYTES: Final = 16_384
 _SHOWN: Final = 200
-_CLOSED_PROXY: Final = "http://127.0.0.1:9"
-"""Nothing listens there, so requests of the target to the internet fail at once."""
-_NO_AUTHORITY: Final = Path(__file__).with_name("no_authority.pem")
-"""The only certificate that an isolated target trusts. Its key does not exist. To read all certificates of the system takes 50 ms for every HTTP client."""
-_INHERITED: Final = ("PATH", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "TZ", "SYSTEMROOT")
 
 
 class StartedProcess:
@@ -51,6 +51,11 @@ class StartedProcess:
 
     @property
     def url(self) -> str:
+        """The address of the API, without /v1."""
+        return self._root + self._process.base
+
+    @property
+    def _root(self) -> str:
         return f"http://127.0.0.1:{self._port.number}"
 
     @property
@@ -89,8 +94,12 @@ class StartedProcess:
 
     def without_keys(self) -> "StartedProcess":
         """The same target without any key configured, in a new folder."""
-        process = replace(self._process, start=self._process.keyless)
-        return StartedProcess(replace(self._profile, process=process, principals={}), self._probe_url)
+        env, keys = self._process.keyless_env, [key for key in self._profile.principals.values() if key]
+        if env is None:
+            env = {name: value for name, value in self._process.env.items() if not any(key in value for key in keys)}
+        process = replace(self._process, start=self._process.keyless, env=env)
+        profile = replace(self._profile, process=process, principals={}, identities={})
+        return StartedProcess(profile, self._probe_url)
 
     async def start(self) -> None:
         began = time.monotonic()
@@ -142,12 +151,12 @@ class StartedProcess:
 
     def _environment(self) -> dict[str, str]:
         own = {name: self._filled(value) for name, value in self._process.env.items()}
-        return {**(_isolated_environment(self._folder.name) if self._process.isolated else os.environ), **own}
+        return {**(isolated_environment(self._folder.name) if self._process.isolated else os.environ), **own}
 
     async def _warm_up(self, seconds: float) -> None:
         """Send one turn, so that no scenario has to wait for what the target loads in its first turn."""
-        headers = self._profile.request_headers(self._profile.principals.get("alice", ""))
-        path, turn = _first_turn(self._profile)
+        headers = self._profile.headers_of("alice")
+        path, turn = self._profile.first_turn("Warm up.")
         reason = f"no answer in {seconds:g} s"
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds), aiohttp.ClientSession(headers=headers) as session:
@@ -162,10 +171,24 @@ class StartedProcess:
     @property
     def last_output(self) -> str:
         """The last lines of its output, for error messages."""
+        return self._lines(0, _LAST_LINES_OF_START).replace("\n", "\n  ") or "(nothing)"
+
+    @property
+    def written(self) -> int:
+        """How many bytes of output there are since the last start."""
+        return self._output.stat().st_size if self._output.exists() else 0
+
+    def output_since(self, written: int) -> str:
+        """The last lines of its output after this many bytes. A start empties the output: then everything counts."""
+        return self._lines(written if written <= self.written else 0, _LAST_LINES)
+
+    def _lines(self, start: int, count: int) -> str:
+        if not self._output.exists():  # the folder is gone: the run was stopped meanwhile
+            return ""
         with self._output.open("rb") as output:
-            output.seek(max(0, output.seek(0, os.SEEK_END) - _LAST_BYTES))
+            output.seek(max(start, output.seek(0, os.SEEK_END) - _LAST_BYTES))
             lines = output.read().decode("utf-8", "replace").splitlines()
-        return "\n  ".join(line.rstrip() for line in lines[-_LAST_LINES:]) or "(nothing)"
+        return "\n".join(cut(line.rstrip(), _LONGEST_LINE) for line in lines[-count:])
 
     async def restart(self) -> None:
         await self.end()
@@ -220,11 +243,11 @@ class StartedProcess:
         try:
             headers = self._profile.request_headers("")
             async with asyncio.timeout(self._process.seconds), aiohttp.ClientSession(headers=headers) as session:
-                while not await _answers(session, self.url + self._process.ready):
+                while not await _answers(session, self._root + self._process.ready):
                     self._must_run(command)
                     await asyncio.sleep(_POLL_SECONDS)
         except TimeoutError:
-            where = f"{self.url}{self._process.ready}"
+            where = f"{self._root}{self._process.ready}"
             raise NotStartedError(
                 f"The target did not become ready in {self._process.seconds:g} s.",
                 where=where,
@@ -239,27 +262,6 @@ class StartedProcess:
                 where=command,
                 do=f"Its output:\n  {self.last_output}",
             )
-
-
-def _isolated_environment(folder: str) -> dict[str, str]:
-    """Environment variables that keep a target inside its folder, and away from the user's settings and from every host but loopback."""
-    temporary = Path(folder, "tmp")
-    temporary.mkdir(exist_ok=True)
-    proxies = {
-        name: _CLOSED_PROXY for each in ("http", "https", "all") for name in (f"{each}_proxy", f"{each}_PROXY".upper())
-    }
-    loopback = dict.fromkeys(("no_proxy", "NO_PROXY"), "127.0.0.1,localhost,::1")
-    inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
-    node = {"NODE_USE_ENV_PROXY": "1"}  # without it, Node ignores the proxies of the environment
-    own = {"HOME": folder, "TMPDIR": str(temporary), "SSL_CERT_FILE": str(_NO_AUTHORITY)}
-    return {**inherited, **proxies, **loopback, **node, **own}
-
-
-def _first_turn(profile: Profile) -> tuple[str, dict[str, object]]:
-    """The path and the body of the turn that warms the target up."""
-    if profile.chat == "none":
-        return "/v1/responses", {"model": profile.model, "input": "Warm up.", "store": False}
-    return "/v1/chat/completions", {"model": profile.model, "messages": [{"role": "user", "content": "Warm up."}]}
 
 
 async def _failure_of_turn(session: aiohttp.ClientSession, url: str, turn: object) -> str:

@@ -6,20 +6,24 @@ A profile comes from a file (`profile_file`), from a plugin (`--target NAME`), o
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from continuity_conformance.http.auth import KeyField
 from continuity_conformance.http.messages import USER_AGENT, Answer, dig
 from continuity_conformance.target.control_context import Control
+from continuity_conformance.target.id_form import IdForm
 from continuity_spec import Step
 
 DEFAULT_HEADER: Final = "X-Hermes-Session-Id"
 _TOO_MANY: Final = 429
 _AT_ONCE: Final = 20
 _SHARED_RESPONSES: Final = 1000
-_RESPONSES: Final = "/v1/responses"
 DEFAULT_ORIGIN: Final = "http://continuity.test"
 DEFAULT_SESSIONS: Final = "/v1/sessions"
+CHAT_PATH: Final = "/v1/chat/completions"
+RESPONSES_PATH: Final = "/v1/responses"
+LEFT_OUT: Final = "none"
+"""In `body_names`: the target does not take this field."""
 DEFAULT_OPTIONS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "derivation": "content-v1",
@@ -69,6 +73,8 @@ class Process:
     start: tuple[str, ...]
     ready: str = "/health"
     """The path that answers once the target is up."""
+    base: str = ""
+    """The path that all paths of the contract follow, such as /api; not that of `ready`."""
     env: Mapping[str, str] = field(default_factory=dict)
     seconds: float = 30.0
     """How long the start may take."""
@@ -76,6 +82,8 @@ class Process:
     """More arguments for a server that plays one scenario at a time, such as a small cache that fills quickly."""
     keyless: tuple[str, ...] = ()
     """The command that starts the target for several users with no key configured."""
+    keyless_env: Mapping[str, str] | None = None
+    """The environment variables of `keyless`; None: those of `env` that contain no key."""
     files: Mapping[str, str] = field(default_factory=dict)
     """Files to write into the folder before the first start: text by name."""
     isolated: bool = False
@@ -120,7 +128,16 @@ class Profile:
     model: str = "default"
     chat: Chat = "sessions"
     slugs: Slugs = "named"
+    ids: IdForm | None = None
+    """The form of the session ids and slugs that the target accepts; None: any text."""
+    body_fields: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """More fields of the body of every turn."""
+    body_names: Mapping[str, str] = field(default_factory=dict)
+    """What the target calls `model` and `conversation` in the body of a turn; `none`: it does not take the field."""
     principals: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """The keys, by principal."""
+    identities: Mapping[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
+    """Header fields that say who sends a request, by principal; a trusted proxy sets them in production."""
     options: Mapping[str, str] = field(default_factory=dict)
     offers: frozenset[str] | None = None
     single_user: bool = False
@@ -141,6 +158,8 @@ class Profile:
     probe: str = ""
     origin: str = DEFAULT_ORIGIN
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    hidden: tuple[str, ...] = field(default=(), repr=False)
+    """Values from the environment that are in no other field of secrets."""
     key_field: KeyField = field(default_factory=KeyField)
     ca: str = ""
     """A file of certificates to trust beside those of the system."""
@@ -172,6 +191,30 @@ class Profile:
         renamed = {ours: session[theirs] for ours, theirs in self.session_fields.items() if theirs in session}
         return {**({"object": "session"} if self.session_field else {}), **session, **renamed}
 
+    def turn_body(self, body: Mapping[str, object]) -> dict[str, object]:
+        """The body of a turn as this target takes it: with the fields that it always wants, and with its names of fields."""
+        named = {self.body_names.get(name, name): value for name, value in body.items() if not self.leaves_out(name)}
+        return {**self.body_fields, **named}
+
+    def leaves_out(self, name: str) -> bool:
+        """Whether the target does not take this field of a body."""
+        return self.body_names.get(name) == LEFT_OUT
+
+    def first_turn(self, text: str, *, store: bool = False) -> tuple[str, dict[str, object]]:
+        """The path and the body of a turn that names no session, on an endpoint that keeps conversations."""
+        if self.chat == "none":
+            return RESPONSES_PATH, self.turn_body({"model": self.model, "input": text, "store": store})
+        return CHAT_PATH, self.turn_body({"model": self.model, "messages": [{"role": "user", "content": text}]})
+
+    @property
+    def everyone(self) -> frozenset[str]:
+        """The principals that the kit can act as."""
+        return frozenset({*self.principals, *self.identities})
+
+    def headers_of(self, principal: str) -> list[tuple[str, str]]:
+        """The header fields of every request of a principal."""
+        return [*self.request_headers(self.principals.get(principal, "")), *self.identities.get(principal, {}).items()]
+
     def request_headers(self, key: str) -> list[tuple[str, str]]:
         """The header fields of every request: the kit's User-Agent, the profile's own headers, and the key where there is one."""
         fields = [("User-Agent", USER_AGENT), *self.headers.items()]
@@ -183,7 +226,9 @@ class Profile:
 
     def _responses_of(self, step: Step) -> int:
         if step.verb == "request":
-            return int(step.params.get("method") == "POST" and str(step.params.get("path", "")).endswith(_RESPONSES))
+            return int(
+                step.params.get("method") == "POST" and str(step.params.get("path", "")).endswith(RESPONSES_PATH)
+            )
         if step.verb != "respond" or step.params.get("store") is False:
             return 0
         fillers = self.filling.turns if self.filling and step.params.get("compress") is True else 0
@@ -204,7 +249,18 @@ class Profile:
     def secrets(self) -> tuple[str, ...]:
         """Values that must never appear in a report."""
         environment = self.process.secrets if self.process is not None else ()
-        configured = (*self.principals.values(), self.token, *self.headers.values(), *environment)
+        # `X-User-Id: alice` is no secret: the kit itself writes the names of its principals.
+        proofs = [
+            each for fields in self.identities.values() for each in fields.values() if each not in self.identities
+        ]
+        configured = (
+            *self.principals.values(),
+            *proofs,
+            self.token,
+            *self.headers.values(),
+            *environment,
+            *self.hidden,
+        )
         return tuple(secret for secret in configured if secret)
 
 

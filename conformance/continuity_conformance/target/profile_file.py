@@ -4,21 +4,20 @@ The JSON Schema `profile.schema.json` decides and explains; msgspec then decodes
 with the same name and form. The structs below are the sections that `Profile` holds in another form.
 """
 
-import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
 
-from continuity_conformance.core.errors import UsageError
 from continuity_conformance.http.auth import KeyField
 from continuity_conformance.http.tls import trust
 from continuity_conformance.target.control_context import HttpControl
 from continuity_conformance.target.profile import DEFAULT_SESSIONS, Filling, Process, Profile, ToolCall
-from continuity_spec import load_checked
+from continuity_conformance.target.profile_text import ProfileText
+from continuity_spec import load_checked_document
 from continuity_spec.errors import SchemaViolationError
 
 
@@ -41,45 +40,63 @@ class _Tools(Struct, frozen=True):
     read: ToolCall | None = None
 
 
+class _Principal(Struct, frozen=True):
+    """Who a principal is: a key, header fields, or both."""
+
+    key: str = ""
+    headers: Mapping[str, str] = {}
+
+
 class _Sections(Struct, frozen=True):
     controls: Mapping[str, str | _Control] = {}
     """`token` is a text; every other entry is a control."""
     sessions: _Sessions = _Sessions()
     tools: _Tools = _Tools()
     auth: str = ""
+    ids: str = ""
+    principals: Mapping[str, str | _Principal] = {}
+
+
+_WITH_VARIABLES: Final = ("principals", "headers", "body_fields")
+"""The sections in which `$NAME` comes from the environment; beside them `env` of a process and the token of the controls."""
 
 
 def load_profile(path: Path) -> Profile:
     """Read and check a profile. Raises SpecError for the file, UsageError for a variable that is not in the environment."""
-    data: Any = load_checked(path, "profile")
+    document = load_checked_document(path, "profile")
+    data: Any = document.data
     try:
-        return _profile(data, path)
+        return _profile(data, path, ProfileText(document))
     except msgspec.ValidationError as error:
         raise SchemaViolationError(str(path), str(error), "Write the value in the form that is expected.") from None
 
 
-def _profile(data: Mapping[str, Any], path: Path) -> Profile:
-    sections = msgspec.convert(data, _Sections)
+def _profile(data: Mapping[str, Any], path: Path, text: ProfileText) -> Profile:
+    text.check(data)
+    filled = {name: text.filled(data[name], (name,)) for name in _WITH_VARIABLES if name in data}
+    sections = msgspec.convert({**data, **filled}, _Sections)
     same_form = {name: value for name, value in data.items() if name not in _Sections.__struct_fields__}
-    profile = msgspec.convert({"name": path.stem, **same_form, **_headers(data)}, Profile)
+    processes = {name: _process(data[name], (name,), path, text) for name in ("process", "previous") if name in data}
+    given = {"name": path.stem, **same_form, **filled, **_headers(data), **_principals(sections)}
+    profile = msgspec.convert({name: each for name, each in given.items() if name not in processes}, Profile)
     controls = {name: each for name, each in sections.controls.items() if isinstance(each, _Control)}
     compress = controls.get("compress", _Control())
     return replace(
         profile,
-        principals=_filled_in(profile.principals, path),
-        process=_process(profile.process, path) if profile.process else None,
-        previous=_process(profile.previous, path) if profile.previous else None,
-        token=_from_environment(str(sections.controls.get("token", "")), path),
+        process=processes.get("process"),
+        previous=processes.get("previous"),
+        token=text.filled(str(sections.controls.get("token", "")), ("controls", "token")),
         controls={name: HttpControl(each.http) for name, each in controls.items() if each.http},
         filling=Filling(compress.turns, compress.characters) if compress.turns else None,
         sessions=sections.sessions.path,
         session_field=sections.sessions.field,
         session_fields=sections.sessions.fields,
-        headers=_filled_in(profile.headers, path),
+        ids=text.ids(sections.ids),
         key_field=KeyField.read(sections.auth) if sections.auth else KeyField(),
         ca=_certificates(profile.ca, path) if profile.ca else "",
         writes=sections.tools.write,
         reads=sections.tools.read,
+        hidden=tuple(text.used),
     )
 
 
@@ -90,11 +107,29 @@ def _headers(data: Mapping[str, Any]) -> dict[str, Any]:
     return {"header": first, "other_headers": others}
 
 
-def _process(process: Process, path: Path) -> Process:
-    env = _filled_in(process.env, path)
-    secrets = tuple(env[name] for name, value in process.env.items() if value.startswith("$"))
-    start, alone, keyless = (_in_folder(words, path) for words in (process.start, process.alone, process.keyless))
-    return replace(process, env=env, secrets=secrets, start=start, alone=alone, keyless=keyless)
+def _principals(sections: _Sections) -> dict[str, Any]:
+    """The keys and the header fields of the principals."""
+    everyone = {
+        name: each if isinstance(each, _Principal) else _Principal(each) for name, each in sections.principals.items()
+    }
+    return {
+        "principals": {name: each.key for name, each in everyone.items() if each.key},
+        "identities": {name: each.headers for name, each in everyone.items() if each.headers},
+    }
+
+
+def _process(data: Mapping[str, Any], at: tuple[str, ...], path: Path, text: ProfileText) -> Process:
+    """How to start the target. `keyless` is a command, or a command with environment variables of its own."""
+    keyless = data.get("keyless", [])
+    own = keyless if isinstance(keyless, Mapping) else {"start": keyless}
+    before = len(text.used)
+    env = text.filled(data.get("env", {}), (*at, "env"))
+    keyless_env = text.filled(own.get("env"), (*at, "keyless", "env")) if "env" in own else None
+    process = msgspec.convert({**data, "env": env, "keyless": own["start"], "keyless_env": keyless_env}, Process)
+    start, alone, without_key = (_in_folder(words, path) for words in (process.start, process.alone, process.keyless))
+    secrets = tuple(text.used[before:])
+    base = process.base.removesuffix("/v1")
+    return replace(process, base=base, secrets=secrets, start=start, alone=alone, keyless=without_key)
 
 
 def _in_folder(words: tuple[str, ...], path: Path) -> tuple[str, ...]:
@@ -107,16 +142,3 @@ def _certificates(name: str, path: Path) -> str:
     file = str(path.parent / Path(name).expanduser())
     trust(file)
     return file
-
-
-def _filled_in(values: Mapping[str, str], path: Path) -> dict[str, str]:
-    return {name: _from_environment(value, path) for name, value in values.items()}
-
-
-def _from_environment(value: str, path: Path) -> str:
-    """The value of the variable that `$NAME` names; any other text as it is."""
-    if not value.startswith("$"):
-        return value
-    if value[1:] not in os.environ:
-        raise UsageError(f"{value} is not set in the environment.", where=str(path), do=f"Run: export {value[1:]}=…")
-    return os.environ[value[1:]]

@@ -4,6 +4,7 @@ A plugin registers a class under the entry-point group `continuity.targets`; its
 and what it offers. `NAME==VERSION` asks for one of the versions that the plugin lists, or for any other if it allows that (`any_version`, `any_wheel`).
 """
 
+import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from urllib.parse import urlsplit
 
 from continuity_conformance.core.entry_points import Plugin, plugins
 from continuity_conformance.core.errors import ContinuityError, UsageError
+from continuity_conformance.core.rerun import target_arguments
 from continuity_conformance.target.build import looks_like
 from continuity_conformance.target.install import Say
 from continuity_conformance.target.profile import Profile
@@ -42,6 +44,13 @@ class ResolvedTarget:
     profile: Profile
     url: str
     name: str
+    file: str | None = None
+    """The profile's file, if there is one."""
+
+    @property
+    def arguments(self) -> str:
+        """The options that name this target to `continuity run`."""
+        return shlex.join(target_arguments(self.name, self.file))
 
 
 def target_names() -> list[str]:
@@ -53,11 +62,12 @@ def resolve(target: str | None, profile: Path | Profile | None = None) -> Resolv
     name = target or BUNDLED
     if isinstance(profile, Profile):
         return ResolvedTarget(profile, target or "", name)
+    file = str(profile) if profile is not None else None
     if "://" not in name:
-        return ResolvedTarget(_named(name, profile), "", name)
+        return ResolvedTarget(_named(name, profile), "", name, file)
     _must_be_http(name)
     loaded = _from_file(profile) if profile else Profile(name=urlsplit(name).netloc.rpartition("@")[2])
-    return ResolvedTarget(loaded, name.rstrip("/").removesuffix("/v1"), name)
+    return ResolvedTarget(loaded, name.rstrip("/").removesuffix("/v1"), name, file)
 
 
 def _from_file(path: Path) -> Profile:

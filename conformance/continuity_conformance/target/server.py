@@ -139,6 +139,17 @@ class Server:
             await self.started.stop()
 
 
+def output_of(server: Server) -> Callable[[], str]:
+    """A function that gives the last lines that the server's process has written since now; nothing if the kit did not start it."""
+    started, written = server.started, server.started.written if server.started is not None else 0
+
+    def output() -> str:
+        now = server.started
+        return now.output_since(written if now is started else 0) if now is not None else ""
+
+    return output
+
+
 async def start_server(profile: Profile, probe_url: str, *, alone: bool = False) -> Server:
     """Start the target. `alone`: the server plays one scenario at a time, so the arguments of `process.alone` are added."""
     process = profile.process

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Final
 
 from continuity_conformance.core.budget import Budget
+from continuity_conformance.core.rerun import target_arguments
+from continuity_conformance.core.text import cut
 from continuity_conformance.core.verdicts import Result, RunVerdict, Verdict
 from continuity_conformance.results import tally
 from continuity_conformance.results.classes import easiest_first
@@ -22,6 +24,7 @@ from continuity_conformance.results.one_line import headline
 WIDTH: Final = 80
 _INDENT: Final = " " * 9
 _ROOM_FOR_FAILURES: Final = 8
+_LONGEST: Final = 600
 _LABELS: Final = {
     RunVerdict.CONFORMANT: "conformant",
     RunVerdict.NOT_CONFORMANT: "NOT conformant",
@@ -59,7 +62,7 @@ def lines(
     """The whole summary, or what fits into `height` lines. `without`: the titles of lists to leave out."""
     limit = sys.maxsize if height is None else height
     verdict, table = list(_verdict(outcome)), ["", *_table(outcome.results)]
-    failed, *others = (each for each in sections(outcome) if each.title not in without)
+    failed, *others = (each for each in sections(outcome, whole=height is None) if each.title not in without)
     tail = list(_what_next(outcome, report))
     for whole in range(len(others), -1, -1):
         lists = [*_all(each.whole() for each in others[:whole]), *_all(each.brief() for each in others[whole:])]
@@ -77,17 +80,17 @@ def _all(lists: Iterable[list[str]]) -> list[str]:
     return [line for each in lists for line in each]
 
 
-def sections(outcome: RunOutcome) -> tuple[Section, ...]:
-    """The lists, the most important one first."""
+def sections(outcome: RunOutcome, *, whole: bool = True) -> tuple[Section, ...]:
+    """The lists, the most important one first. `whole`: nothing in them is cut to the width of a screen."""
     gate = outcome.gate
     known = {result.id: entry for result, entry in gate.known}
     accepted = tuple(_cut(f"  {id_:11} until {entry.until}  {entry.reason}") for id_, entry in known.items())
     failed = [each for each in _with(outcome, Verdict.FAIL) if each.id not in known and each not in gate.warned]
     return (
-        _one_each("failed", easiest_first(failed)),
-        _one_each("error", _with(outcome, Verdict.ERROR)),
+        _one_each("failed", easiest_first(failed), whole=whole),
+        _one_each("error", _with(outcome, Verdict.ERROR), whole=whole),
         Section("known failures", len(accepted), accepted),
-        _one_each("warned", gate.warned),
+        _one_each("warned", gate.warned, whole=whole),
         _grouped("not tested", _with(outcome, Verdict.NOT_TESTED)),
         _grouped("not applicable", _with(outcome, Verdict.NOT_APPLICABLE)),
     )
@@ -158,9 +161,11 @@ def _short_table(results: Sequence[Result]) -> Iterator[str]:
     yield from (line.replace("\u00a0", " ") for line in textwrap.wrap("   ".join(cells), WIDTH))
 
 
-def _one_each(title: str, results: Sequence[Result]) -> Section:
-    lines = tuple(_cut(f"  {result.id:11} {result.level:8}  {headline(result)}") for result in results)
-    return Section(title, len(results), lines)
+def _one_each(title: str, results: Sequence[Result], *, whole: bool) -> Section:
+    """One entry for each result: as a paragraph, or cut to one line where room is short."""
+    texts = [f"  {result.id:11} {result.level:8}  {cut(headline(result), _LONGEST)}" for result in results]
+    lines = [line for text in texts for line in (_wrapped(text, _INDENT) if whole else [_cut(text)])]
+    return Section(title, len(results), tuple(lines))
 
 
 def _grouped(title: str, results: Sequence[Result]) -> Section:
@@ -185,13 +190,12 @@ def _what_next(outcome: RunOutcome, report: Path | None) -> Iterator[str]:
     if failed or report:
         yield ""
     if failed:
-        profile = f" --profile {shlex.quote(str(outcome.run_options.profile))}" if outcome.run_options.profile else ""
-        # A target that the kit started is not running any more; its name starts it again.
-        started = "://" not in outcome.run_options.target
-        target = shlex.quote(outcome.run_options.target if started else outcome.target.url)
-        budget = outcome.run_options.budget
+        options, budget = outcome.run_options, outcome.run_options.budget
+        # A target that the kit started is not running any more; its name, or its profile, starts it again.
+        target = outcome.target.url if "://" in options.target else options.target
+        again = shlex.join(target_arguments(target, str(options.profile) if options.profile else None))
         seed = budget.arguments if budget != Budget() else ""
-        yield f"again:   continuity run {failed[0].id} --target {target}{profile}{seed}"
+        yield f"again:   continuity run {failed[0].id} {again}{seed}"
     if report:
         yield f"report:  {report}"
 

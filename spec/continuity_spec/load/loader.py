@@ -39,9 +39,14 @@ def load_requirements(path: Path) -> tuple[Requirement, ...]:
 
 def load_checked(path: Path, schema_name: str) -> object:
     """Load the data of a YAML file, and check them against a schema such as `profile`."""
+    return load_checked_document(path, schema_name).data
+
+
+def load_checked_document(path: Path, schema_name: str) -> Document:
+    """Load a YAML file with the place of each value, and check its data against a schema."""
     document = read_yaml(path)
     validate(document, schema_name)
-    return document.data
+    return document
 
 
 @cache

@@ -40,7 +40,7 @@ def test_settings_of_the_folder_have_no_say(url: str, tmp_path: Path):
 
 
 def test_run_prints_what_was_said(url: str, tmp_path: Path):
-    done = continuity("run", "ECHO-02", "--target", url, cwd=tmp_path)
+    done = continuity("run", "ECHO-02", "-v", "--target", url, cwd=tmp_path)
 
     assert done.returncode == 0
     assert done.stdout.startswith("ECHO-02 (MUST): pass")

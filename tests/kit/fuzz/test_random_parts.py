@@ -97,7 +97,8 @@ class TestNames:
         assert len(set(keys)) == 3
 
     def test_on_a_target_that_has_lived_openings_are_salted_and_names_are_new(self):
-        context = SimpleNamespace(server=SimpleNamespace(may_hold_sessions=True))
+        target = SimpleNamespace(profile=SimpleNamespace(ids=None))
+        context = SimpleNamespace(server=SimpleNamespace(may_hold_sessions=True), target=target)
         first, second = RunNames.of(context, 1), RunNames.of(context, 1)
         body = first.body({"messages": [{"role": "user", "content": "Hello"}]})
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from continuity_conformance.core.budget import Budget
 from continuity_conformance.core.verdicts import Result, Verdict
 from continuity_conformance.results.ledger import TargetFacts
 from continuity_conformance.run.session import Run
@@ -72,3 +73,16 @@ def test_a_target_that_refuses_unknown_ids_has_chat_all_the_same(monkeypatch):
 
     assert "chat" in facts.offers
     assert results["HISTORY-04"].verdict is Verdict.FAIL
+
+
+def test_generated_requests_go_to_responses_where_there_is_no_chat():
+    requirements = [
+        each for each in load_spec().requirements if each.id in {"CONTRACT-04", "CONTRACT-06", "CONTRACT-07"}
+    ]
+    with Run(resolve(None, responses_only(chat="none")), requirements, Budget(examples=1)) as run:
+        results = [run.result(each.id) for each in requirements]
+    asked = [exchange["request"]["url"] for result in results for one in result.evidence for exchange in one.exchanges]
+
+    assert {result.verdict for result in results} <= {Verdict.PASS, Verdict.FAIL}
+    assert any("/v1/responses" in url for url in asked)
+    assert not [url for url in asked if "/v1/chat" in url]

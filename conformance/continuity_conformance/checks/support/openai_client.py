@@ -7,9 +7,10 @@ from contextlib import asynccontextmanager
 from types import ModuleType
 from typing import TYPE_CHECKING, Final
 
-from continuity_conformance.core.failure import Unmet
+from continuity_conformance.core.failure import Inapplicable, Unmet
 from continuity_conformance.http.tls import trust
 from continuity_conformance.scenario.dialogue import Dialogue
+from continuity_conformance.target.profile import Profile
 from continuity_spec import Requirement
 
 if TYPE_CHECKING:
@@ -35,16 +36,15 @@ async def real_client(dialogue: Dialogue) -> AsyncIterator["AsyncOpenAI"]:
     """Open the real client on this target. Whatever it cannot read is a failure of the target."""
     openai = await asyncio.to_thread(load_client)
     profile = dialogue.context.target.profile
+    if profile.leaves_out("model"):
+        raise Inapplicable("the target takes no `model`, which the openai client always sends")
     seconds = profile.limits.turn_seconds
     key = profile.principals.get("alice", "")
     client: AsyncOpenAI = openai.AsyncOpenAI(
         base_url=f"{dialogue.context.server.url}/v1",
         api_key=key if key and profile.key_field.usual else "none",
         # The client keeps connections for seconds, and the target may close one at the moment at which it is used again.
-        default_headers={
-            **dict(profile.request_headers("" if profile.key_field.usual else key)),
-            "Connection": "close",
-        },
+        default_headers={**_headers(profile, "" if profile.key_field.usual else key), "Connection": "close"},
         max_retries=0,
         # On a redirect to another host httpx removes only Authorization: a key in another field would be given away.
         http_client=openai.DefaultAsyncHttpxClient(verify=trust(profile.ca), follow_redirects=False),
@@ -65,12 +65,22 @@ async def real_client(dialogue: Dialogue) -> AsyncIterator["AsyncOpenAI"]:
         raise Unmet("an answer that the openai client reads", actual, expectation="client", step=_STEP) from None
 
 
+def _headers(profile: Profile, key: str) -> dict[str, str]:
+    """The fields of every request, with the key where the client does not send it itself."""
+    return {**dict(profile.request_headers(key)), **profile.identities.get("alice", {})}
+
+
 def user_message(dialogue: Dialogue, label: str) -> "ChatCompletionUserMessageParam":
     return {"role": "user", "content": user_text(dialogue, label)}
 
 
 def user_text(dialogue: Dialogue, label: str) -> str:
     return dialogue.wording.user_text(label)
+
+
+def more_fields(dialogue: Dialogue) -> dict[str, object]:
+    """The fields that this target wants in every body, which a user of the client passes as `extra_body`."""
+    return dialogue.context.target.profile.turn_body({"model": dialogue.context.target.profile.model})
 
 
 def must_equal(what: str, actual: object, expected: object) -> None:

@@ -119,7 +119,7 @@ async def _session_header(dialogue: Dialogue) -> bool:
 
 @trial("single user")
 async def _single_user(dialogue: Dialogue) -> bool:
-    if "bob" not in dialogue.context.target.profile.principals:
+    if "bob" not in dialogue.context.target.profile.everyone:
         raise Untested("no key of a second principal")
     return (await dialogue.do("chat", _ANY, session="$his", say="pink", **{"as": "bob"})).answer.accepted
 

@@ -6,6 +6,7 @@ never succeeded shows nothing, so each one is first called with data that must b
 """
 
 import contextlib
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -34,8 +35,8 @@ from continuity_conformance.fuzz.generated.answer_review import BODY_SCHEMAS, An
 from continuity_conformance.fuzz.generated.boundary_values import boundary_fields, non_numbers
 from continuity_conformance.fuzz.generated.document import documented_statuses, request_fields, target_document
 from continuity_conformance.fuzz.names import MAX_LENGTH, RunNames
-from continuity_conformance.fuzz.sync_client import SyncClient
-from continuity_conformance.http.messages import Request
+from continuity_conformance.fuzz.sync_client import TURN_PATHS, SyncClient
+from continuity_conformance.http.messages import Request, parse_json
 
 ApiOperation = Any
 """APIOperation of schemathesis. Its type parameters are not useful here: there is one kind of schema."""
@@ -143,7 +144,7 @@ class _CampaignRunner:
             ids["response_id"] = str(self._review.body_id(self._last_answer))
             ids["session_id"] = next(iter(self._last_answer.fields(self._client.target.header)), "")
         if "createChatCompletion" in operations:
-            ids["session_id"] = self._names.new()
+            ids["session_id"] = self._names.session()
             yield "createChatCompletion", self._first_chat(operations["createChatCompletion"], ids["session_id"])
         if "createConversation" in operations:
             yield "createConversation", self._case(operations["createConversation"], body={})
@@ -247,6 +248,8 @@ class _CampaignRunner:
             if name.lower() not in _CLIENT_HEADERS
         ]
         body = prepared.body.encode() if isinstance(prepared.body, str) else prepared.body
+        if prepared.method == "POST" and isinstance(body, bytes) and str(prepared.path_url).endswith(tuple(TURN_PATHS)):
+            body = self._as_the_target_takes_it(body)
         assert prepared.method is not None
         assert prepared.url is not None
         return Request(
@@ -255,6 +258,13 @@ class _CampaignRunner:
             (*self._client.base_headers("alice"), *generated),
             body if isinstance(body, bytes) else None,
         )
+
+    def _as_the_target_takes_it(self, body: bytes) -> bytes:
+        """The body with the target's own fields and names of fields. What is no JSON object stays as it is."""
+        profile, generated = self._client.target.profile, parse_json(body.decode("utf-8", "replace"))
+        if not (profile.body_fields or profile.body_names) or not isinstance(generated, dict):
+            return body
+        return json.dumps(profile.turn_body(generated)).encode()
 
     def _add_findings(self, sent: SentCase, *, shrink: bool) -> None:
         if sent.answer.accepted:

@@ -29,9 +29,10 @@ def target_document(target: Target) -> dict[str, Any]:
         for method in item.keys() & _METHODS:
             _remove_unoffered(item[method], target)
     for name in _REQUESTS:
-        fields = document["components"]["schemas"][name]["properties"]
+        schema = document["components"]["schemas"][name]
         for field in _unoffered_fields(target):
-            fields.pop(field, None)
+            schema["properties"].pop(field, None)
+        schema["required"] = [field for field in schema.get("required", ()) if field in schema["properties"]]
     return document
 
 
@@ -69,7 +70,8 @@ def _unoffered_parameters(target: Target) -> list[str]:
 def _unoffered_fields(target: Target) -> set[str]:
     """The fields of a request that belong to something that the target does not offer."""
     streaming = set() if "streaming" in target.offers else {"stream", "stream_options"}
-    return streaming | (set() if target.profile.slugs == "named" else {"conversation"})
+    slugs = set() if target.profile.slugs == "named" else {"conversation"}
+    return streaming | slugs | ({"model"} if target.profile.leaves_out("model") else set())
 
 
 def request_fields(name: str) -> dict[str, dict[str, Any]]:

@@ -71,13 +71,13 @@ class MalformedBodies:
 
     @property
     def _valid_bodies(self) -> dict[str, dict[str, Any]]:
-        model, text = self._client.target.profile.model, self._names.new()
+        profile, text = self._client.target.profile, self._names.new()
         bodies: dict[str, dict[str, Any]] = {}
         if "chat" in self._client.target.offers:
-            bodies["/v1/chat/completions"] = {"model": model, "messages": [{"role": "user", "content": text}]}
+            bodies["/v1/chat/completions"] = _chat(profile.model, text)
         if "responses" in self._client.target.offers:
-            bodies["/v1/responses"] = {"model": model, "input": text}
-        return bodies
+            bodies["/v1/responses"] = {"model": profile.model, "input": text}
+        return {path: profile.turn_body(body) for path, body in bodies.items()}
 
     # CONTRACT-06
 
@@ -149,6 +149,10 @@ class MalformedBodies:
     def _send(self, path: str, content: bytes, content_type: tuple[str, str]) -> tuple[Request, Answer]:
         request = self._client.request("POST", path, content, headers=[content_type])
         return request, self._client.send(request)
+
+
+def _chat(model: str, text: str) -> dict[str, Any]:
+    return {"model": model, "messages": [{"role": "user", "content": text}]}
 
 
 def _encoded(body: dict[str, Any]) -> bytes:

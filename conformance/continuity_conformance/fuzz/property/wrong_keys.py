@@ -107,6 +107,7 @@ class _KeyTrial:
         if f"{{{parameter}}}" not in path:
             return name
         creating = _CREATED_BY[parameter]
+        name = self._names.session() if creating == _CHAT else name
         headers = [(self._client.target.header, name)] if creating == _CHAT else []
         answer = self._client.send(self._client.request("POST", creating, self._body(creating), headers=headers))
         return name if headers else str(dig(answer.body, "id") or name)

@@ -1,0 +1,161 @@
+"""What stood in the way of somebody who used the command for the first time."""
+
+import contextlib
+import json
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hostile import SERVERS as HOSTILE
+from processes import CONTINUITY, called
+from thread_servers import Moved, Page, http_server
+
+from continuity_conformance.core.rerun import target_arguments
+
+SERVERS = Path(__file__).parents[2] / "servers"
+PROFILE = """
+name: mine
+header: X-Chat-Id
+limits: {{turn_seconds: 1}}
+options: {{derivation: none, compaction: in-place, environment: none}}
+offers: [responses]
+process: {{start: ["{python}", "{server}", "{{port}}", "{{probe}}", agent]}}
+body_fields: {{agent_id: agent-7}}
+"""
+
+
+@contextlib.contextmanager
+def hostile(name: str):
+    command = [sys.executable, str(SERVERS / "hostile.py"), name]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
+        try:
+            yield server.stdout.readline().removeprefix("listening on ").strip()
+        finally:
+            server.kill()
+
+
+@pytest.fixture
+def brief(tmp_path: Path) -> str:
+    """A profile for servers that are not worth waiting for."""
+    path = tmp_path / "brief.yaml"
+    path.write_text("limits: {turn_seconds: 1}\n", encoding="utf-8")
+    return str(path)
+
+
+@pytest.mark.parametrize("handler", [Page, Moved])
+def test_a_page_and_a_redirect_are_no_server_of_ours(handler, brief):
+    with http_server(handler) as url:
+        done = called("check", url, "--profile", brief)
+
+    assert done.returncode == 3
+    assert "There is no OpenAI-compatible server at this address: POST /v1/chat/completions returns" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "words"),
+    [
+        ("404", 3, "There is no OpenAI-compatible server at this address"),
+        ("500", 3, "A plain turn fails: 500"),
+        ("400", 2, "The target refuses a plain turn: 400"),
+        ("hangs", 3, "A plain turn fails: no complete answer in 1 s"),
+    ],
+)
+def test_a_server_on_which_no_turn_succeeds_ends_the_run_at_once(name, code, words, brief):
+    assert name in HOSTILE
+    with hostile(name) as url:
+        done = called("check", url, "--profile", brief)
+
+    assert (done.returncode, words in done.stderr) == (code, True), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("expression", "words"),
+    [("NOSUCH", "matches no requirement"), ("ECHOO", 'Did you mean "ECHO"?'), ("and and", "this is no expression")],
+)
+def test_an_expression_that_matches_nothing_is_a_mistake(expression, words):
+    done = called("check", "-k", expression)
+
+    assert done.returncode == 2
+    assert words in done.stderr
+
+
+def test_a_busy_port_is_told_in_one_line():
+    with socket.create_server(("127.0.0.1", 0)) as busy:
+        port = str(busy.getsockname()[1])
+        done = subprocess.run(
+            [CONTINUITY, "serve", "--db", ":memory:", "--port", port],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+
+    assert done.returncode == 1
+    assert done.stderr == (
+        f"127.0.0.1 port {port}: the server cannot listen: another program uses this port. Choose another with --port.\n"
+    )
+
+
+def test_the_bundled_server_calls_itself_as_users_call_it():
+    done = subprocess.run([CONTINUITY, "serve", "--help"], capture_output=True, text=True, check=False, timeout=60)
+
+    assert done.stdout.startswith("usage: continuity serve ")
+
+
+def test_a_digit_that_is_left_out_is_put_right():
+    assert 'Did you mean "DERIVE-04"?' in called("spec", "show", "derive-4").stderr
+
+
+@pytest.mark.parametrize(
+    ("target", "profile", "expected"),
+    [
+        ("reference", None, ["--target", "reference"]),
+        ("reference", "my.yaml", ["--profile", "my.yaml"]),
+        ("http://host", "my.yaml", ["--target", "http://host", "--profile", "my.yaml"]),
+        (None, "my.yaml", ["--profile", "my.yaml"]),
+    ],
+)
+def test_a_profile_that_starts_a_target_names_it(target, profile, expected):
+    assert target_arguments(target, profile) == expected
+
+
+@pytest.fixture(scope="module")
+def own_server(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report of a run on a server of one's own, which the kit started and which fails something."""
+    folder = tmp_path_factory.mktemp("own")
+    text = PROFILE.format(python=sys.executable, server=SERVERS / "demanding.py")
+    (folder / "my.yaml").write_text(text, encoding="utf-8")
+    done = called("check", "--profile", str(folder / "my.yaml"), "--report", str(folder / "report"), "-k", "ERROR-04")
+    (folder / "said.txt").write_text(done.stdout, encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize("name", ["said.txt", "report/report.html", "report/report.md", "report/reproduce.sh"])
+def test_the_command_that_runs_it_again_names_the_profile(name, own_server):
+    text = (own_server / name).read_text(encoding="utf-8")
+
+    assert f"continuity run ERROR-04 --profile {own_server}/my.yaml" in " ".join(text.split())
+    assert "--target reference" not in text
+
+
+def test_results_name_the_profile_and_what_the_target_wrote(own_server):
+    results = json.loads((own_server / "report" / "results.json").read_text(encoding="utf-8"))
+    failed = next(each for each in results["requirements"] if each["id"] == "ERROR-04")
+
+    assert results["again"]["target"] is None
+    assert results["again"]["profile"] == f"{own_server}/my.yaml"
+    assert "--target reference" not in json.dumps(results)
+    assert any("refused with 4" in each["output"] for each in failed["evidence"])
+    assert any("What the target wrote meanwhile:" in each["failure"] for each in failed["evidence"])
+
+
+def test_single_requirements_show_failures_in_full_and_other_scenarios_in_a_line(own_server):
+    brief = called("run", "SLUG-02", "--profile", str(own_server / "my.yaml"))
+    whole = called("run", "SLUG-02", "-v", "--profile", str(own_server / "my.yaml"))
+
+    assert "→ POST" not in brief.stdout
+    assert "(-v shows the whole transcript of every scenario)" in brief.stdout
+    assert "→ POST" in whole.stdout
