@@ -43,7 +43,7 @@ class StartedProcess:
         self._port = Port()
         self._probe_url = probe_url
         self._running: asyncio.subprocess.Process | None = None
-        self._output = Path(self._folder.name, f"continuity-output-{self._port.number}.log")
+        self.output = Path(self._folder.name, f"continuity-output-{self._port.number}.log")
         """The output of the process. In a file, because a pipe would have to be read, and its end would wait for child processes."""
         self.start_seconds = 0.0
 
@@ -112,7 +112,7 @@ class StartedProcess:
         command = [self._filled(word) for word in self._process.start]
         self._write_files()
         try:
-            with self._output.open("wb") as output:
+            with self.output.open("wb") as output:
                 self._running = await asyncio.create_subprocess_exec(
                     *command,
                     env=self._environment(),
@@ -159,17 +159,14 @@ class StartedProcess:
         """The last lines of its output, for error messages."""
         return self._lines(0, _LAST_LINES_OF_START).replace("\n", "\n  ") or "(nothing)"
 
-    @property
-    def written(self) -> int:
-        """How many bytes of output there are since the last start."""
-        return self._output.stat().st_size if self._output.exists() else 0
-
     def output_since(self, written: int) -> str:
         """The last lines of its output after this many bytes. A start empties the output: then everything counts."""
-        return self._lines(written if written <= self.written else 0, _LAST_LINES) if self._output.exists() else ""
+        if not self.output.exists():
+            return ""
+        return self._lines(written if written <= self.output.stat().st_size else 0, _LAST_LINES)
 
     def _lines(self, start: int, count: int) -> str:
-        with self._output.open("rb") as output:
+        with self.output.open("rb") as output:
             output.seek(max(start, output.seek(0, os.SEEK_END) - _LAST_BYTES))
             lines = output.read().decode("utf-8", "replace").splitlines()
         return "\n".join(cut(line.rstrip(), _LONGEST_LINE) for line in lines[-count:])
