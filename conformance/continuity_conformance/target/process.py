@@ -45,7 +45,7 @@ class StartedProcess:
         self._port = Port()
         self._probe_url = probe_url
         self._running: asyncio.subprocess.Process | ForkedProcess | None = None
-        self._output = Path(self._folder.name, f"continuity-output-{self._port.number}.log")
+        self.output = Path(self._folder.name, f"continuity-output-{self._port.number}.log")
         """The output of the process. In a file, because a pipe would have to be read, and its end would wait for child processes."""
         self.start_seconds = 0.0
 
@@ -124,7 +124,7 @@ class StartedProcess:
             ) from None
 
     async def _spawn(self, command: Sequence[str]) -> asyncio.subprocess.Process:
-        with self._output.open("wb") as output:
+        with self.output.open("wb") as output:
             return await asyncio.create_subprocess_exec(
                 *command,
                 env=self._environment(),
@@ -139,7 +139,7 @@ class StartedProcess:
         # A fork puts the folders of PYTHONPATH first itself, so targets that differ only in these have one origin.
         environment = {name: value for name, value in self._process.env.items() if name != "PYTHONPATH"}
         origin = warm_python(self._process.preload, tuple(environment.items()))
-        return await origin.fork(command, self._environment(), self._folder.name, str(self._output))
+        return await origin.fork(command, self._environment(), self._folder.name, str(self.output))
 
     def _write_files(self) -> None:
         """Write the files that do not exist yet. After a restart, the target's changes to them stay."""
@@ -173,19 +173,16 @@ class StartedProcess:
         """The last lines of its output, for error messages."""
         return self._lines(0, _LAST_LINES_OF_START).replace("\n", "\n  ") or "(nothing)"
 
-    @property
-    def written(self) -> int:
-        """How many bytes of output there are since the last start."""
-        return self._output.stat().st_size if self._output.exists() else 0
-
     def output_since(self, written: int) -> str:
         """The last lines of its output after this many bytes. A start empties the output: then everything counts."""
-        return self._lines(written if written <= self.written else 0, _LAST_LINES)
+        if not self.output.exists():
+            return ""
+        return self._lines(written if written <= self.output.stat().st_size else 0, _LAST_LINES)
 
     def _lines(self, start: int, count: int) -> str:
-        if not self._output.exists():  # the folder is gone: the run was stopped meanwhile
+        if not self.output.exists():  # the folder is gone: the run was stopped meanwhile
             return ""
-        with self._output.open("rb") as output:
+        with self.output.open("rb") as output:
             output.seek(max(start, output.seek(0, os.SEEK_END) - _LAST_BYTES))
             lines = output.read().decode("utf-8", "replace").splitlines()
         return "\n".join(cut(line.rstrip(), _LONGEST_LINE) for line in lines[-count:])

@@ -141,7 +141,8 @@ class Server:
 
 def output_of(server: Server) -> Callable[[], str]:
     """A function that gives the last lines that the server's process has written since now; nothing if the kit did not start it."""
-    started, written = server.started, server.started.written if server.started is not None else 0
+    started = server.started
+    written = started.output.stat().st_size if started is not None and started.output.exists() else 0
 
     def output() -> str:
         now = server.started
