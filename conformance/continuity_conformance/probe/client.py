@@ -9,7 +9,7 @@ import aiohttp
 from continuity_conformance.core.errors import UnreachableError
 from continuity_conformance.probe.marks import DEFAULT_PATTERN
 from continuity_conformance.probe.reply import ModelCall
-from continuity_conformance.probe.server import Script
+from continuity_conformance.probe.script import Script
 
 _CONNECT_SECONDS: Final = 5.0
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 from continuity_conformance.core.failure import Unmet, Untested
 from continuity_conformance.http.messages import Answer, dig
 from continuity_conformance.http.reading import read
-from continuity_conformance.probe.server import Script
+from continuity_conformance.probe.script import Script
 from continuity_conformance.scenario.context import Context, Observer
 from continuity_conformance.scenario.exchange import Exchange
 from continuity_conformance.scenario.expect.judge import judge

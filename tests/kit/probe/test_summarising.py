@@ -4,7 +4,8 @@ import asyncio
 
 import pytest
 
-from continuity_conformance.probe.server import Probe, Script
+from continuity_conformance.probe.script import Script
+from continuity_conformance.probe.server import Probe
 
 RED, BLUE = "aaaa0000", "bbbb0000"
 KEPT = "[Summary of the conversation so far] What was said so far. [sum#1]"
