@@ -5,7 +5,7 @@ import re
 
 from continuity_conformance.core.errors import UsageError
 from continuity_conformance.probe import server as probe
-from continuity_conformance.probe.marks import DEFAULT_PATTERN
+from continuity_conformance.probe.summarising import DEFAULT_PATTERN
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -19,5 +19,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    try:
+        re.compile(options.summary)
+    except re.error as error:
+        raise UsageError(
+            f"{options.summary!r} is no regular expression: {error}.",
+            where="--summary",
+            do="Put \\ before ( ) [ ] { } . * + ? |.",
+        ) from None
     probe.serve(options.port, options.summary)
     return 0

@@ -11,8 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-DEFAULT_PATTERN: Final = "summar"
-"""The pattern where the profile has none of its own."""
 _OF_TURNS: Final = frozenset({"user", "answer", "summary"})
 Messages = Sequence[Mapping[str, object]]
 
@@ -94,6 +92,11 @@ def marks_in(messages: Sequence[Mapping[str, object]]) -> list[Sighting]:
     return [sighting for message in messages for sighting in _in_message(message)]
 
 
+def turn_marks(messages: Messages) -> list[Sighting]:
+    """The marks of turns, answers and summaries."""
+    return [seen for seen in marks_in(messages) if seen.kind in _OF_TURNS]
+
+
 def newest_user_mark(messages: Sequence[Mapping[str, object]]) -> str:
     users = [sighting.mark for sighting in marks_in(messages) if sighting.kind == "user" and sighting.role == "user"]
     return users[-1] if users else "-"
@@ -139,48 +142,3 @@ def _from_token(token: str) -> Sighting:
 
 def _covered(tokens: str) -> tuple[str, ...]:
     return tuple(token[2:10] for token in re.split(r"[ ,]", tokens) if token.startswith("u:"))
-
-
-class SummaryPattern:
-    """Whether a call asks for a summary: the pattern is in its first or last message, in any case.
-
-    An ordinary turn ends in the client's marked message, whatever stands before it: a target may keep its last summary in a system, user or
-    assistant message. So only a call that ends otherwise can ask for a summary. A pattern of the profile (`summary:`) decides alone.
-    """
-
-    def __init__(self, pattern: str = DEFAULT_PATTERN) -> None:
-        self._pattern = re.compile(pattern, re.IGNORECASE)
-        self._decides_alone = pattern != DEFAULT_PATTERN
-
-    def asks(self, messages: Messages) -> bool:
-        if self._decides_alone:
-            return self._found(messages[:1]) or self._found(messages[-1:])
-        if not messages or ends_in_a_turn(messages) or not _of_turns(messages):
-            return False
-        if self._found(messages[-1:]):
-            return True
-        # A summary that the target keeps in its first message is no request for another one, as in a call that asks for a title.
-        asks_for_something_else = not _of_turns(messages[-1:]) and messages[-1].get("role") == "user"
-        return self._found(messages[:1]) and not (asks_for_something_else and _has_summary(messages[:1]))
-
-    def _found(self, messages: Messages) -> bool:
-        return any(self._pattern.search(content_text(message.get("content"))) for message in messages)
-
-
-def ends_in_a_turn(messages: Messages) -> bool:
-    """Whether the last user message is one turn of the client, still without an answer."""
-    users = [index for index, message in enumerate(messages) if message.get("role") == "user"]
-    if not users:
-        return False
-    asked, after = _of_turns(messages[users[-1] :][:1]), _of_turns(messages[users[-1] + 1 :])
-    # A text before the turn in the same message may be a summary; a transcript has answers, or several turns.
-    turns = [seen for seen in asked if seen.kind == "user"]
-    return len(turns) == 1 and asked[-1] == turns[0] and not after and not any(seen.kind == "answer" for seen in asked)
-
-
-def _of_turns(messages: Messages) -> list[Sighting]:
-    return [seen for seen in marks_in(messages) if seen.kind in _OF_TURNS]
-
-
-def _has_summary(messages: Messages) -> bool:
-    return any(seen.kind == "summary" for seen in marks_in(messages))

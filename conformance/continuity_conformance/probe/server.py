@@ -7,6 +7,7 @@ knows nothing about targets or requirements.
 
 import asyncio
 import itertools
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -14,18 +15,12 @@ from typing import Any, Final
 
 from aiohttp import web
 
-from continuity_conformance.probe.marks import (
-    DEFAULT_PATTERN,
-    SummaryPattern,
-    answer_text,
-    marks_in,
-    newest_user_mark,
-    summary_text,
-)
+from continuity_conformance.probe.marks import answer_text, content_text, marks_in, newest_user_mark, summary_text
 from continuity_conformance.probe.reply import ModelCall, ModelReply, estimated_tokens
 from continuity_conformance.probe.script import Script
+from continuity_conformance.probe.summarising import DEFAULT_PATTERN, SummaryCalls
 from continuity_conformance.probe.upstream.routes import COUNT, formats, models, nowhere, usual_path
-from continuity_conformance.probe.upstream.wire import MalformedError
+from continuity_conformance.probe.upstream.wire import MalformedError, openai_error
 
 _MAX_HOLD_SECONDS: Final = 600.0
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -44,7 +39,8 @@ class Probe:
     """The log of the calls, and the scripts. `app()` serves the model over HTTP."""
 
     def __init__(self, summary: str = DEFAULT_PATTERN) -> None:
-        self._summary = SummaryPattern(summary)
+        self._pattern = summary
+        self._summaries = SummaryCalls(summary)
         self._calls: list[ModelCall] = []
         self._by_mark: dict[str, set[int]] = {}
         self._numbers = itertools.count(1)
@@ -84,7 +80,7 @@ class Probe:
             messages=tuple(messages),
             newest=newest,
             last=any(sighting.kind == "user" and sighting.mark == newest for sighting in last),
-            summary=compacts or self._summary.asks(messages),
+            summary=compacts or self._summaries.asks(messages),
             tools=tuple(tools),
         )
         self._calls.append(call)
@@ -103,7 +99,7 @@ class Probe:
         """The reply to a call. Waits while the call is held."""
         script = self._scripts.get(call.newest, Script())
         if call.summary:
-            return ModelReply(call, failed=self._summary_fails(call), text=summary_text(call.number))
+            return ModelReply(call, failed=self._summary_fails(call), text=_summary_of(call))
         if script.held:
             await self._hold(call.newest)
         if script.tool and call.last:
@@ -199,7 +195,11 @@ class Probe:
         return web.json_response({})
 
     async def _put_summary(self, request: web.Request) -> web.Response:
-        self._summary = SummaryPattern(str((await request.json())["pattern"]))
+        """Set the pattern of a profile; an empty one restores that of the start."""
+        try:
+            self._summaries = SummaryCalls(str((await request.json())["pattern"]) or self._pattern)
+        except re.error as error:
+            return web.json_response(openai_error(f"The pattern is no regular expression: {error}", 400), status=400)
         return web.json_response({})
 
     async def _get_arrived(self, request: web.Request) -> web.Response:
@@ -209,6 +209,12 @@ class Probe:
     async def _post_release(self, request: web.Request) -> web.Response:
         await self.release(request.match_info["mark"])
         return web.json_response({})
+
+
+def _summary_of(call: ModelCall) -> str:
+    """The summary, in the tags that the target asks for."""
+    text, asked = summary_text(call.number), (content_text(message.get("content")) for message in call.messages)
+    return f"<summary>{text}</summary>" if any("<summary>" in each for each in asked) else text
 
 
 async def _json_object(request: web.Request) -> dict[str, Any]:

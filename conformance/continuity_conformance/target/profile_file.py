@@ -5,6 +5,7 @@ with the same name and form. The structs below are the sections that `Profile` h
 """
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -64,6 +65,7 @@ def _profile(data: Mapping[str, Any], path: Path) -> Profile:
     profile = msgspec.convert({"name": path.stem, **same_form, **_headers(data)}, Profile)
     controls = {name: each for name, each in sections.controls.items() if isinstance(each, _Control)}
     compress = controls.get("compress", _Control())
+    _check_expression(profile.summary, path)
     return replace(
         profile,
         principals=_filled_in(profile.principals, path),
@@ -81,6 +83,15 @@ def _profile(data: Mapping[str, Any], path: Path) -> Profile:
         writes=sections.tools.write,
         reads=sections.tools.read,
     )
+
+
+def _check_expression(summary: str, path: Path) -> None:
+    try:
+        re.compile(summary)
+    except re.error as error:
+        raise UsageError(
+            f"`summary` is no regular expression: {error}.", where=str(path), do="Put \\ before ( ) [ ] { } . * + ? |."
+        ) from None
 
 
 def _headers(data: Mapping[str, Any]) -> dict[str, Any]:
