@@ -226,7 +226,7 @@ class Compressing:
 
     def _context(self, session: Session) -> Messages:
         """What the model is sent before the new message."""
-        messages, text = session.messages, f"{HEADING}\n{session.summary}"
+        messages, text = session.messages[-self._options.window :], f"{HEADING}\n{session.summary}"
         if not session.summary:
             return [*self._prompt(), *session.head, *messages]
         kept = {
@@ -338,6 +338,7 @@ def read_arguments() -> argparse.Namespace:
     parser.add_argument("--ask", choices=("end", "begin", "turn", "after-turn", "transcript"), default="end")
     parser.add_argument("--when", choices=("before", "after"), default="before")
     parser.add_argument("--by", choices=("model", "server", "quotes", "truncation", "opaque"), default="model")
+    parser.add_argument("--window", type=int, default=0, help="how many messages the model is sent; 0: all")
     parser.add_argument("--failure", choices=("answer", "refuse"), default="answer")
     parser.add_argument("--prompt", action="store_true", help="a system prompt about summaries")
     parser.add_argument("--reminder", action="store_true", help="a message about summaries after every turn")
