@@ -175,6 +175,7 @@ class Interventions:
         elif not summarised:
             raise Untested(_NO_CALL)
         if summarised:
+            self._record.model_summarised = True
             asked.note.proof = "the target then asked the model for a summary"
             return
         self._unproven.append(asked)

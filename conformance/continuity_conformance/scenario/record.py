@@ -63,6 +63,8 @@ class Record:
     """The marks of turns that were not accepted."""
     compacted: dict[str, int] = field(default_factory=dict)
     """The marks of the turns that a compression may have replaced, with the number of exchanges before the first such one."""
+    model_summarised: bool = False
+    """Whether the target asked the model for a summary."""
     untested: list[str] = field(default_factory=list)
     """Why something could not be tested."""
 
@@ -86,7 +88,7 @@ class Record:
 
     async def has_unreadable_summary(self, view: View) -> bool:
         """Whether the model got a text that may be a summary by the target itself: no turn before the compression had it."""
-        if view.messages is None or view.has_summary or not self.compacted:
+        if view.messages is None or view.has_summary or self.model_summarised or not self.compacted:
             return False
         known: set[str] = set()
         for exchange in self.exchanges[: min(self.compacted.values())]:
