@@ -5,7 +5,7 @@ import re
 
 from continuity_conformance.core.errors import UsageError
 from continuity_conformance.probe import server as probe
-from continuity_conformance.probe.summarising import DEFAULT_PATTERN
+from continuity_conformance.probe.marks import DEFAULT_PATTERN
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

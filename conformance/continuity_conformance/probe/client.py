@@ -7,9 +7,9 @@ from typing import Final, Self
 import aiohttp
 
 from continuity_conformance.core.errors import UnreachableError
+from continuity_conformance.probe.marks import DEFAULT_PATTERN
 from continuity_conformance.probe.reply import ModelCall
 from continuity_conformance.probe.script import Script
-from continuity_conformance.probe.summarising import DEFAULT_PATTERN
 
 _CONNECT_SECONDS: Final = 5.0
 

@@ -4,8 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from continuity_conformance.probe.marks import content_text
-
 MODEL: Final = "probe"
 _FIRST_PIECE: Final = 5
 """The length of the first piece of a streamed text."""
@@ -26,10 +24,6 @@ class ModelCall:
     last: bool
     summary: bool
     tools: tuple[object, ...] = ()
-
-    @property
-    def input_tokens(self) -> int:
-        return estimated_tokens(self.messages)
 
     def as_json(self) -> dict[str, object]:
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
@@ -70,23 +64,9 @@ class ModelReply:
     limited: bool = False
     breaks_off: bool = False
     text: str = ""
-    tool: str = ""
-    arguments: str = ""
-    second_tool: str = ""
+    tool_calls: tuple[CalledTool, ...] = ()
 
     @property
     def pieces(self) -> list[str]:
         """The text as a stream sends it."""
         return [self.text[:_FIRST_PIECE], self.text[_FIRST_PIECE:]] if self.text else []
-
-    @property
-    def tool_calls(self) -> list[CalledTool]:
-        number = self.call.number
-        first = [CalledTool(f"call_probe_{number}", self.tool, self.arguments)] if self.tool else []
-        second = [CalledTool(f"call_probe_{number}_2", self.second_tool, "{}")] if self.second_tool else []
-        return first + second
-
-
-def estimated_tokens(messages: Sequence[Mapping[str, object]]) -> int:
-    """Four characters a token."""
-    return sum(len(content_text(message.get("content"))) for message in messages) // 4 + 1

@@ -15,10 +15,18 @@ from typing import Any, Final
 
 from aiohttp import web
 
-from continuity_conformance.probe.marks import answer_text, content_text, marks_in, newest_user_mark, summary_text
-from continuity_conformance.probe.reply import ModelCall, ModelReply, estimated_tokens
+from continuity_conformance.probe.marks import (
+    DEFAULT_PATTERN,
+    SummaryCalls,
+    answer_text,
+    content_text,
+    estimated_tokens,
+    marks_in,
+    newest_user_mark,
+    summary_text,
+)
+from continuity_conformance.probe.reply import CalledTool, ModelCall, ModelReply
 from continuity_conformance.probe.script import Script
-from continuity_conformance.probe.summarising import DEFAULT_PATTERN, SummaryCalls
 from continuity_conformance.probe.upstream.routes import COUNT, formats, models, nowhere, usual_path
 from continuity_conformance.probe.upstream.wire import MalformedError, openai_error
 
@@ -103,7 +111,7 @@ class Probe:
         if script.held:
             await self._hold(call.newest)
         if script.tool and call.last:
-            return ModelReply(call, tool=script.tool, arguments=script.arguments, second_tool=script.second_tool)
+            return ModelReply(call, tool_calls=_tool_calls(call, script))
         text = answer_text(call.newest, call.number)
         return ModelReply(call, failed=script.fails, limited=script.limited, breaks_off=script.breaks_off, text=text)
 
@@ -145,11 +153,12 @@ class Probe:
             return models() if (request.method, path) == ("GET", "/v1/models") else nowhere(request)
 
     async def _complete(self, request: web.Request) -> web.StreamResponse:
-        path = usual_path(request.path)
+        path = request.path if request.path in self._formats else usual_path(request.path)
         wire = self._formats[path]
         try:
             body = await _json_object(request)
             prompt = wire.read(body)
+            _require_messages(prompt.messages)
             if path == COUNT:
                 return web.json_response({"input_tokens": estimated_tokens(prompt.messages)})
             call = self.record(prompt.messages, prompt.tools, compacts=prompt.compacts)
@@ -211,6 +220,12 @@ class Probe:
         return web.json_response({})
 
 
+def _tool_calls(call: ModelCall, script: Script) -> tuple[CalledTool, ...]:
+    first = CalledTool(f"call_probe_{call.number}", script.tool, script.arguments)
+    second = CalledTool(f"call_probe_{call.number}_2", script.second_tool, "{}")
+    return (first, second) if script.second_tool else (first,)
+
+
 def _summary_of(call: ModelCall) -> str:
     """The summary, in the tags that the target asks for."""
     text, asked = summary_text(call.number), (content_text(message.get("content")) for message in call.messages)
@@ -225,6 +240,11 @@ async def _json_object(request: web.Request) -> dict[str, Any]:
     if not isinstance(body, dict):
         raise MalformedError("The body must be a JSON object.")
     return body
+
+
+def _require_messages(messages: object) -> None:
+    if not isinstance(messages, list) or not all(isinstance(message, dict) for message in messages):
+        raise MalformedError("messages must be a list of objects.")
 
 
 def _require_known_roles(call: ModelCall) -> None:

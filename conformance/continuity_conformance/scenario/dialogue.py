@@ -207,7 +207,8 @@ class Dialogue:
         if asked is not None and exchange.answer.accepted:
             # Only an accepted turn can have compressed; a refused one fails its own expectation.
             await self.interventions.verify_compression(asked, exchange)
-        await self.interventions.look_for_proof(exchange)
+        if self.record.compacted:
+            await self.interventions.look_for_proof(exchange)
         if "model" in step.params and not self._stays_full(step):
             await self._script_probe(step.params["model"], label, Script())
         return exchange

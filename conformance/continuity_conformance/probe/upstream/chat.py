@@ -3,15 +3,16 @@
 import json
 import time
 
+from continuity_conformance.probe.marks import estimated_tokens
 from continuity_conformance.probe.reply import MODEL, OUTPUT_TOKENS, ModelReply
-from continuity_conformance.probe.upstream.wire import Body, Prompt, object_list, openai_error, tool_call_message
+from continuity_conformance.probe.upstream.wire import Body, Prompt, openai_error, tool_call_message
 
 
 class ChatCompletions:
     """The form in which the log has messages: nothing is translated."""
 
     def read(self, body: Body) -> Prompt:
-        return Prompt(object_list(body.get("messages"), "messages"), object_list(body.get("tools"), "tools"))
+        return Prompt(body.get("messages") or [], body.get("tools") or [])
 
     def plain(self, reply: ModelReply, _: Body) -> dict[str, object]:
         choice = {"index": 0, "message": _message(reply), "logprobs": None, "finish_reason": _finish_reason(reply)}
@@ -54,5 +55,5 @@ def _message(reply: ModelReply) -> dict[str, object]:
 
 
 def _usage(reply: ModelReply) -> dict[str, int]:
-    prompt = reply.call.input_tokens
+    prompt = estimated_tokens(reply.call.messages)
     return {"prompt_tokens": prompt, "completion_tokens": OUTPUT_TOKENS, "total_tokens": prompt + OUTPUT_TOKENS}

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from continuity_conformance.probe.marks import content_text
+from continuity_conformance.probe.marks import content_text, estimated_tokens
 from continuity_conformance.probe.reply import MODEL, OUTPUT_TOKENS, ModelReply
 from continuity_conformance.probe.upstream.wire import (
     Body,
@@ -34,7 +34,7 @@ class AnthropicMessages:
         return Prompt([*first, *said], tools)
 
     def plain(self, reply: ModelReply, _: Body) -> dict[str, object]:
-        usage = {"input_tokens": reply.call.input_tokens, "output_tokens": OUTPUT_TOKENS}
+        usage = {"input_tokens": estimated_tokens(reply.call.messages), "output_tokens": OUTPUT_TOKENS}
         return {**_begun(reply), "content": _blocks(reply), "stop_reason": _stop_reason(reply), "usage": usage}
 
     def stream(self, reply: ModelReply, _: Body) -> list[bytes]:
@@ -88,7 +88,7 @@ def _begun(reply: ModelReply) -> dict[str, object]:
         "content": [],
         "stop_reason": None,
         "stop_sequence": None,
-        "usage": {"input_tokens": reply.call.input_tokens, "output_tokens": 0},
+        "usage": {"input_tokens": estimated_tokens(reply.call.messages), "output_tokens": 0},
     }
 
 

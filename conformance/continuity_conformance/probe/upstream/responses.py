@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from continuity_conformance.probe.marks import content_text
+from continuity_conformance.probe.marks import content_text, estimated_tokens
 from continuity_conformance.probe.reply import MODEL, OUTPUT_TOKENS, CalledTool, ModelReply
 from continuity_conformance.probe.upstream.wire import (
     Body,
@@ -188,7 +188,7 @@ def _response(reply: ModelReply, body: Body, status: str, output: list[Item]) ->
 
 
 def _usage(reply: ModelReply) -> dict[str, object]:
-    prompt = reply.call.input_tokens
+    prompt = estimated_tokens(reply.call.messages)
     return {
         "input_tokens": prompt,
         "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
