@@ -8,7 +8,8 @@ from prose.vocabulary import PAGE, filled
 
 from continuity_conformance.probe.marks import answer_text, summary_text, system_text, user_text
 from continuity_conformance.probe.reply import ModelCall
-from continuity_conformance.probe.server import Probe, Script
+from continuity_conformance.probe.script import Script
+from continuity_conformance.probe.server import Probe
 from continuity_conformance.scenario.expect.leaks import _LEAKS
 from continuity_conformance.scenario.variables import Variables
 from continuity_spec import load_spec

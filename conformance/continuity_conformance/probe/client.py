@@ -10,7 +10,7 @@ from continuity_conformance.core.errors import UnreachableError
 from continuity_conformance.http.client import IDLE_SECONDS
 from continuity_conformance.probe.marks import DEFAULT_PATTERN
 from continuity_conformance.probe.reply import ModelCall
-from continuity_conformance.probe.server import Script
+from continuity_conformance.probe.script import Script
 
 _CONNECT_SECONDS: Final = 5.0
 
@@ -19,7 +19,9 @@ class RemoteProbe:
     """Has the same methods as `Probe`, over HTTP. For a target that the kit did not start."""
 
     def __init__(self, url: str, summary: str = DEFAULT_PATTERN) -> None:
-        self._summary = summary
+        self._summary = (
+            "" if summary == DEFAULT_PATTERN else summary
+        )  # without one, `continuity model --summary` decides
         self._url = f"{url.rstrip('/').removesuffix('/v1')}/probe"
         self._session: aiohttp.ClientSession
 

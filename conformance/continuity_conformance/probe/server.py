@@ -1,4 +1,4 @@
-"""The probe model: an OpenAI-compatible model that answers with marks and keeps a log of every call.
+"""The probe model: a model that speaks OpenAI's and Anthropic's APIs, answers with marks and keeps a log of every call.
 
 The target uses it as its model, so the log shows exactly what the target sent. A scenario can make it hold an answer, fail, or
 call a tool (`Script`). Like any model it refuses items that are not messages, and messages with an unknown role. This module
@@ -7,51 +7,34 @@ knows nothing about targets or requirements.
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator, Mapping, Sequence
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from aiohttp import web
 
 from continuity_conformance.probe.marks import (
     DEFAULT_PATTERN,
-    SummaryPattern,
+    SummaryCalls,
     answer_text,
+    content_text,
+    estimated_tokens,
     marks_in,
     newest_user_mark,
     summary_text,
 )
-from continuity_conformance.probe.reply import MODEL, ModelCall, ModelReply
+from continuity_conformance.probe.reply import CalledTool, ModelCall, ModelReply
+from continuity_conformance.probe.script import Script
+from continuity_conformance.probe.upstream.routes import COUNT, formats, models, nowhere, usual_path
+from continuity_conformance.probe.upstream.wire import MalformedError, openai_error
 
 _MAX_HOLD_SECONDS: Final = 600.0
 _IDLE_SECONDS: Final = 3600.0
 """The probe closes no idle connection during a run: a call of the target that met such a close would look like a failure of the target."""
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 _ROLES: Final = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
-
-
-@dataclass(frozen=True, slots=True)
-class Script:
-    """What the probe does instead of answering at once, in the calls whose newest user mark is the script's mark.
-
-    `limited`: it answers with 429. `breaks_off`: a stream ends after its first piece. `pauses`: a stream waits after its first
-    piece until it is released. `held`: the whole reply waits until it is released. `summary_fails`: it applies to summaries that cover the mark.
-    """
-
-    fails: bool = False
-    limited: bool = False
-    breaks_off: bool = False
-    pauses: bool = False
-    summary_fails: bool = False
-    held: bool = False
-    tool: str = ""
-    arguments: str = ""
-    second_tool: str = ""
-    """Another tool that is called in the same reply."""
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, object]) -> "Script":
-        return cls(**{name: data[name] for name in cls.__dataclass_fields__ if name in data})  # type: ignore[arg-type]
 
 
 @dataclass(slots=True)
@@ -66,12 +49,14 @@ class Probe:
     """The log of the calls, and the scripts. `app()` serves the model over HTTP."""
 
     def __init__(self, summary: str = DEFAULT_PATTERN) -> None:
-        self._summary = SummaryPattern(summary)
+        self._pattern = summary
+        self._summaries = SummaryCalls(summary)
         self._calls: list[ModelCall] = []
         self._by_mark: dict[str, set[int]] = {}
         self._numbers = itertools.count(1)
         self._scripts: dict[str, Script] = {}
         self._holds: dict[str, _Hold] = {}
+        self._formats = formats()
 
     async def script(self, mark: str, script: Script) -> None:
         self._scripts[mark] = script
@@ -94,8 +79,10 @@ class Probe:
         numbers = sorted({number for mark in marks for number in self._by_mark.get(mark, ())})
         return [self._calls[number - 1] for number in numbers]
 
-    def record(self, messages: Sequence[Mapping[str, object]]) -> ModelCall:
-        """Add a call to the log."""
+    def record(
+        self, messages: Sequence[Mapping[str, object]], tools: Sequence[object] = (), *, compacts: bool = False
+    ) -> ModelCall:
+        """Add a call to the log. `compacts`: the API itself says that the call asks for a summary."""
         last = marks_in(messages[-1:])
         newest = newest_user_mark(messages)
         call = ModelCall(
@@ -103,7 +90,8 @@ class Probe:
             messages=tuple(messages),
             newest=newest,
             last=any(sighting.kind == "user" and sighting.mark == newest for sighting in last),
-            summary=self._summary.asks(messages),
+            summary=compacts or self._summaries.asks(messages),
+            tools=tuple(tools),
         )
         self._calls.append(call)
         for mark in self._marks(call):
@@ -121,11 +109,11 @@ class Probe:
         """The reply to a call. Waits while the call is held."""
         script = self._scripts.get(call.newest, Script())
         if call.summary:
-            return ModelReply(call, failed=self._summary_fails(call), text=summary_text(call.number))
+            return ModelReply(call, failed=self._summary_fails(call), text=_summary_of(call))
         if script.held:
             await self._hold(call.newest)
         if script.tool and call.last:
-            return ModelReply(call, tool=script.tool, arguments=script.arguments, second_tool=script.second_tool)
+            return ModelReply(call, tool_calls=_tool_calls(call, script))
         text = answer_text(call.newest, call.number)
         return ModelReply(call, failed=script.fails, limited=script.limited, breaks_off=script.breaks_off, text=text)
 
@@ -140,10 +128,10 @@ class Probe:
             await hold.released.wait()
 
     def app(self) -> web.Application:
-        app = web.Application(client_max_size=64 * 1024 * 1024)
+        app = web.Application(client_max_size=64 * 1024 * 1024, middlewares=[self._at_any_base])
         app.add_routes(
             [
-                web.post("/v1/chat/completions", self._complete),
+                *(web.post(path, self._complete) for path in self._formats),
                 web.get("/v1/models", self._models),
                 web.get("/probe/calls", self._get_calls),
                 web.get("/probe/calls/{number}", self._get_call),
@@ -155,28 +143,45 @@ class Probe:
         )
         return app
 
+    @web.middleware
+    async def _at_any_base(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Serve the model also where a client leaves `/v1` out or sends it twice."""
+        try:
+            return await handler(request)
+        except (web.HTTPNotFound, web.HTTPMethodNotAllowed):
+            path = usual_path(request.path)
+            if request.method == "POST" and path in self._formats:
+                return await self._complete(request)
+            return models() if (request.method, path) == ("GET", "/v1/models") else nowhere(request)
+
     async def _complete(self, request: web.Request) -> web.StreamResponse:
-        body = await request.json()
-        messages = body.get("messages") or []
-        if not all(isinstance(message, dict) for message in messages):
-            return _error("A message is not an object.", "invalid_request_error", 400)
-        call = self.record(messages)
-        if unknown := [message for message in call.messages if message.get("role") not in _ROLES]:
-            return _error(f"Unknown role {unknown[0].get('role')!r}.", "invalid_request_error", 400)
+        path = request.path if request.path in self._formats else usual_path(request.path)
+        wire = self._formats[path]
+        try:
+            body = await _json_object(request)
+            prompt = wire.read(body)
+            _require_messages(prompt.messages)
+            if path == COUNT:
+                return web.json_response({"input_tokens": estimated_tokens(prompt.messages)})
+            call = self.record(prompt.messages, prompt.tools, compacts=prompt.compacts)
+            _require_known_roles(call)
+        except MalformedError as error:
+            return web.json_response(wire.error(str(error), error.status, error.code), status=error.status)
         reply = await self.reply(call)
-        streams = bool(body.get("stream"))
+        streams = bool(body.get("stream")) and not prompt.compacts
         if reply.failed or reply.limited or (reply.breaks_off and not streams):
-            return _error("The probe model fails in this turn.", "server_error", 429 if reply.limited else 500)
+            status = 429 if reply.limited else 500
+            return web.json_response(wire.error("The probe model fails in this turn.", status), status=status)
         if not streams:
-            return web.json_response(reply.completion())
+            return web.json_response(wire.plain(reply, body))
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         with suppress(ConnectionResetError):  # the target may have been killed in the meantime
             await response.prepare(request)
-            await self._stream(response, reply)
+            await self._stream(response, reply, wire.stream(reply, body))
         return response
 
-    async def _stream(self, response: web.StreamResponse, reply: ModelReply) -> None:
-        first, *rest = reply.stream()
+    async def _stream(self, response: web.StreamResponse, reply: ModelReply, pieces: Sequence[bytes]) -> None:
+        first, *rest = pieces
         pauses = self._scripts.get(reply.call.newest, Script()).pauses
         if pauses or reply.breaks_off:
             await response.write(first)
@@ -186,8 +191,7 @@ class Probe:
         await response.write(b"" if reply.breaks_off else b"".join([first, *rest]))
 
     async def _models(self, _: web.Request) -> web.Response:
-        model = {"id": MODEL, "object": "model", "created": 0, "owned_by": "session-continuity"}
-        return web.json_response({"object": "list", "data": [model]})
+        return models()
 
     async def _get_calls(self, request: web.Request) -> web.Response:
         calls = await self.calls(frozenset(request.query.getall("mark", [])))
@@ -202,7 +206,11 @@ class Probe:
         return web.json_response({})
 
     async def _put_summary(self, request: web.Request) -> web.Response:
-        self._summary = SummaryPattern(str((await request.json())["pattern"]))
+        """Set the pattern of a profile; an empty one restores that of the start."""
+        try:
+            self._summaries = SummaryCalls(str((await request.json())["pattern"]) or self._pattern)
+        except re.error as error:
+            return web.json_response(openai_error(f"The pattern is no regular expression: {error}", 400), status=400)
         return web.json_response({})
 
     async def _get_arrived(self, request: web.Request) -> web.Response:
@@ -214,9 +222,36 @@ class Probe:
         return web.json_response({})
 
 
-def _error(message: str, kind: str, status: int) -> web.Response:
-    error = {"message": message, "type": kind, "param": None, "code": None}
-    return web.json_response({"error": error}, status=status)
+def _tool_calls(call: ModelCall, script: Script) -> tuple[CalledTool, ...]:
+    first = CalledTool(f"call_probe_{call.number}", script.tool, script.arguments)
+    second = CalledTool(f"call_probe_{call.number}_2", script.second_tool, "{}")
+    return (first, second) if script.second_tool else (first,)
+
+
+def _summary_of(call: ModelCall) -> str:
+    """The summary, in the tags that the target asks for."""
+    text, asked = summary_text(call.number), (content_text(message.get("content")) for message in call.messages)
+    return f"<summary>{text}</summary>" if any("<summary>" in each for each in asked) else text
+
+
+async def _json_object(request: web.Request) -> dict[str, Any]:
+    try:
+        body: object = await request.json()
+    except ValueError:
+        body = None
+    if not isinstance(body, dict):
+        raise MalformedError("The body must be a JSON object.")
+    return body
+
+
+def _require_messages(messages: object) -> None:
+    if not isinstance(messages, list) or not all(isinstance(message, dict) for message in messages):
+        raise MalformedError("messages must be a list of objects.")
+
+
+def _require_known_roles(call: ModelCall) -> None:
+    if unknown := [message for message in call.messages if message.get("role") not in _ROLES]:
+        raise MalformedError(f"Unknown role {unknown[0].get('role')!r}.")
 
 
 @asynccontextmanager
@@ -232,11 +267,11 @@ async def listening(probe: Probe, port: int = 0) -> AsyncIterator[str]:
         await runner.cleanup()
 
 
-def serve(port: int) -> None:
+def serve(port: int, summary: str = DEFAULT_PATTERN) -> None:
     """`continuity model`: serve the probe until it is interrupted."""
 
     async def forever() -> None:
-        async with listening(Probe(), port) as url:
+        async with listening(Probe(summary), port) as url:
             log = f"{url.removesuffix('/v1')}/probe/calls"
             print(f"The probe model listens on {url}; its log is at {log}", flush=True)  # noqa: T201 - a command's output
             await asyncio.Event().wait()

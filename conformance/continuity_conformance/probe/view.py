@@ -4,12 +4,16 @@ A **whole turn** is a user mark followed directly by its answer (tool calls and 
 Anything else is described: `blue (no answer)`, `answer to blue (no question)`. Pure: knows neither the probe nor the target.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
-from continuity_conformance.probe.marks import Sighting
+from continuity_conformance.probe.marks import Sighting, content_text, marks_in
 
 Label = Callable[[str], str]
+_MARK: Final = re.compile(r"\[(?:u|s|sum)[:#]")
+_DIGITS: Final = re.compile(r"\d+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +34,22 @@ class View:
     def results(self) -> list[str]:
         """The texts of the tool results, in order."""
         return [sighting.text for sighting in self.sightings if sighting.kind == "result"]
+
+    def quoted(self) -> frozenset[str]:
+        """The user marks in messages other than the client's own, as in a summary that the target wrote itself."""
+        messages = [message for message in self.messages or () if not _is_of_client(message)]
+        return frozenset(seen.mark for seen in marks_in(messages) if seen.kind == "user")
+
+    def unmarked_texts(self) -> frozenset[str]:
+        """What the target itself told the model: the texts without a mark, and those before one. Numbers do not count."""
+        messages = [message for message in self.messages or () if message.get("role") != "tool"]
+        texts = (content_text(message.get("content")) for message in messages)
+        own = (_MARK.split(text)[0] for text in texts if "[a:" not in text)
+        return frozenset(_DIGITS.sub("", text).strip() for text in own) - {""}
+
+
+def _is_of_client(message: Mapping[str, object]) -> bool:
+    return message.get("role") == "user" and content_text(message.get("content")).startswith("[u:")
 
 
 def turns(view: View, label: Label, *, failed: frozenset[str] = frozenset()) -> list[str]:

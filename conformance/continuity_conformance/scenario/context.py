@@ -10,7 +10,7 @@ from continuity_conformance.core.verdicts import Result
 from continuity_conformance.http.client import AnyTransport
 from continuity_conformance.http.messages import origin
 from continuity_conformance.probe.reply import ModelCall
-from continuity_conformance.probe.server import Script
+from continuity_conformance.probe.script import Script
 from continuity_conformance.target.controls import Controls
 from continuity_conformance.target.profile import Profile
 from continuity_conformance.target.response_cache import ResponseCache

@@ -14,7 +14,7 @@ from typing import Any, Final
 from continuity_conformance.core.failure import Inapplicable, Unmet, Untested
 from continuity_conformance.http.messages import Answer, dig
 from continuity_conformance.http.reading import read
-from continuity_conformance.probe.server import Script
+from continuity_conformance.probe.script import Script
 from continuity_conformance.scenario.context import Context, Observer
 from continuity_conformance.scenario.exchange import Exchange
 from continuity_conformance.scenario.expect.judge import judge
@@ -99,7 +99,7 @@ class Dialogue:
     async def compressing(self, name: str, say: str) -> AsyncIterator[None]:
         """For a Python check: the turn with the label `say` that the block sends makes the target compress this session."""
         step = await self._with_full_context(made_step("chat", {"session": name, "stream": True}), "compressing", say)
-        asked = await self.interventions.compress(lambda: self._session_of(step), step, "")
+        asked = await self.interventions.compress(lambda: self._session_of(step), step, "", say)
         yield
         await self.interventions.verify_compression(asked)
 
@@ -119,8 +119,12 @@ class Dialogue:
             performed = await self._perform(step, number, alone=True)
         except Unmet as failure:
             raise failure.at(expectation="", step=step.text, number=number) from None
-        for done, exchanges in performed:
-            await self._judge_or_leave(done, number, exchanges)
+        try:
+            for done, exchanges in performed:
+                await self._judge_or_leave(done, number, exchanges)
+        except Unmet:
+            self.interventions.require_proof()  # what was not compressed says nothing about compression
+            raise
         return [exchange for _, exchanges in performed for exchange in exchanges]
 
     async def _judge_or_leave(self, step: Step, number: str, exchanges: Sequence[Exchange]) -> None:
@@ -194,7 +198,7 @@ class Dialogue:
         await self._make_slug(step)
         await self._script(step, number, label)
         session = partial(self._session_of, step)
-        asked = await self.interventions.compress(session, step, number) if compresses else None
+        asked = await self.interventions.compress(session, step, number, label) if compresses else None
         request = turn_request(self.context, self.variables, step, content)
         killed = step.params.get("kill") is True
         request = replace(request, on_answer=self.context.controls.kill_at_once) if killed else request
@@ -207,7 +211,9 @@ class Dialogue:
             await self.interventions.do(made_step("kill", {}), number)
         if asked is not None and exchange.answer.accepted:
             # Only an accepted turn can have compressed; a refused one fails its own expectation.
-            await self.interventions.verify_compression(asked)
+            await self.interventions.verify_compression(asked, exchange)
+        if self.record.compacted:
+            await self.interventions.look_for_proof(exchange)
         if "model" in step.params and not self._stays_full(step):
             await self._script_probe(step.params["model"], label, Script())
         return exchange

@@ -5,6 +5,7 @@ the body of a derived conversation. Whether the model then got a summarising cal
 filler, the kit has learned how many fit: the scenario is played again with fewer, so that the step's own turn is the one that is too much.
 """
 
+import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
@@ -13,9 +14,11 @@ from continuity_conformance.core.failure import Untested
 from continuity_conformance.probe.marks import content_text, marks_in
 from continuity_conformance.probe.reply import ModelCall
 from continuity_conformance.scenario.exchange import Exchange
+from continuity_conformance.scenario.expect.model import truncates
 from continuity_conformance.scenario.observe import call_of, observer, summary_calls
 from continuity_conformance.scenario.record import Record
 from continuity_conformance.scenario.request_builder import principal_of
+from continuity_conformance.scenario.same_conversation import last_turn, turns_before
 from continuity_conformance.target.profile import Filling
 from continuity_spec import Step
 
@@ -40,6 +43,7 @@ class Fillers:
     """The fillers of one scenario."""
 
     def __init__(self, record: Record, filling: Filling, room: Room) -> None:
+        self._record = record
         self._context = record.context
         self._variables = record.variables
         self._wording = record.wording
@@ -52,6 +56,7 @@ class Fillers:
         self._wording.lengthen(label, self._filling.characters)
         before = await summary_calls(self._context, self._wording.marks)
         known = self._known(step)
+        seen = await turns_before(self._record, step)
         size = await self._size_before(step)
         sent: list[str] = []
         while size < self._enough and len(sent) < self._room.get(label, self._filling.turns - 1):
@@ -59,7 +64,7 @@ class Fillers:
             self._wording.lengthen(words, self._filling.characters)
             filler = replace(step, params=self._params(step, sent, words), expect={}, during=(), at_once=1)
             exchange = await send(filler, words)
-            if early := await self._compressed(exchange, before, known):
+            if early := await self._compressed(exchange, before, known, seen):
                 self._room[label] = len(sent)
                 raise Untested(early)
             sent.append(words)
@@ -71,11 +76,12 @@ class Fillers:
 
     @property
     def _enough(self) -> int:
-        return self._filling.characters * (self._filling.turns - 1)
+        """How many characters are enough; where the target counts turns, no number is."""
+        return self._filling.characters * (self._filling.turns - 1) or sys.maxsize
 
     async def _size_before(self, step: Step) -> int:
         """How full the context is. If the last turn was compressed after its model saw everything, only that turn is left."""
-        past = self._past(step)
+        past = last_turn(self._record, step)
         compressed = past is not None and past.step.params.get("compress") and past.step.params.get("model") is None
         if past is not None and compressed and not await self._saw_new_summary(past):
             return self._filling.characters
@@ -102,7 +108,7 @@ class Fillers:
             return step
         return replace(step, params={**step.params, "previous_response_id": exchange.reading.id})
 
-    async def _compressed(self, exchange: Exchange, before: int, known: frozenset[str]) -> str:
+    async def _compressed(self, exchange: Exchange, before: int, known: frozenset[str], seen: frozenset[str]) -> str:
         """Why the target seems to have compressed during a filler; empty if it did not."""
         if not exchange.answer.accepted:
             got = exchange.answer.error or str(exchange.answer.outcome)
@@ -111,6 +117,10 @@ class Fillers:
         if others or await summary_calls(self._context, self._wording.marks) > before:
             rotated = " (its answer carries another id)" if others else ""
             return f"the target compressed during {exchange.label}, before the turn under test{rotated}"
+        await self._record.view(exchange)
+        gone = [label for label in seen - set(exchange.seen or ()) if not self._record.may_be_gone(label)]
+        if gone and truncates(self._record):
+            return f"the target dropped {', '.join(sorted(gone))} during {exchange.label}, before the turn under test"
         return ""
 
     def _known(self, step: Step) -> frozenset[str]:
@@ -128,27 +138,6 @@ class Fillers:
     async def _call(self, exchange: Exchange) -> ModelCall | None:
         number = call_of(exchange)
         return await observer(self._context).call(number) if number is not None else None
-
-    def _past(self, step: Step) -> Exchange | None:
-        """The last turn of the conversation that a step continues."""
-        turns = [past for past in reversed(self._exchanges) if past.label and past.principal == principal_of(step)]
-        return next((past for past in turns if self._same_conversation(step, past)), None)
-
-    def _same_conversation(self, step: Step, past: Exchange) -> bool:
-        params, header = step.params, self._context.target.header
-        if "session" in params:
-            session = self._variables.text(params["session"], "session", principal_of(step))
-            return session in {
-                *past.answer.fields(header),
-                *(value for name, value in past.request.headers if name == header),
-            }
-        if "conversation" in params:
-            return past.step.params.get("conversation") == params["conversation"]
-        if "previous_response_id" in params:
-            named = self._variables.known(str(params["previous_response_id"]))
-            return past.reading is not None and past.reading.id == named
-        history: Sequence[str] = params.get("history", ())  # type: ignore[assignment]
-        return bool(history) and past.label == history[-1]
 
 
 def _derived(step: Step) -> bool:

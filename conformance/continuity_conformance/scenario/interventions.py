@@ -1,21 +1,24 @@
 """Interventions: what a scenario does to the target between turns, and the proof that it really happened.
 
-A control is verified: an eviction counts when the response is gone, a compression when the model got a summarising call.
+A control is verified: an eviction counts when the response is gone, a compression when the model got a summarising call, or no longer
+sees the turns that it saw before.
 """
 
 import asyncio
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
 from continuity_conformance.core.errors import NotStartedError
 from continuity_conformance.core.failure import Unmet, Untested
 from continuity_conformance.http.messages import Answer, Request
+from continuity_conformance.scenario.exchange import Exchange
 from continuity_conformance.scenario.observe import summary_calls
 from continuity_conformance.scenario.record import Intervention, Record
 from continuity_conformance.scenario.request_builder import plain_request, principal_of, turn_request
+from continuity_conformance.scenario.same_conversation import same_names, turns_before
 from continuity_conformance.target.control_context import how
 from continuity_conformance.target.old_database import OldRow, old_database
 from continuity_spec import Place, Step
@@ -26,7 +29,8 @@ _GONE: Final = frozenset({400, 404, 410})
 _SHOWN: Final = 200
 _LAST_ONES: Final = 5
 """How many responses are stored by real turns after a control filled the cache, so that the target itself evicts."""
-_NO_SUMMARY: Final = "the target did not compress: the model got no summarising call (`summary:` in the profile names what such a call says, if it is not recognised)"
+_NO_SUMMARY: Final = "the target did not compress: the model got no summarising call (`summary:` in the profile names what such a call says, if it is not recognised), and still saw every turn verbatim"
+_NO_CALL: Final = "the model got no summarising call, so none could fail"
 _BY_PROCESS: Final[Mapping[str, str]] = {
     "restart": "SIGTERM to its process, then a new one was started",
     "kill": "SIGKILL to its process, then a new one was started",
@@ -59,10 +63,19 @@ def _not_starting_is_a_finding(step: str) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class AwaitedCompression:
-    """A compression that the next turn should cause: the number of summarising calls before it, and its log entry."""
+    """A compression that the next turn should cause.
+
+    `calls_before`: the number of summarising calls before it. `seen_before`: the turns of the conversation so far that the model saw.
+    `marks`: all turns so far. `note`: its log entry.
+    """
 
     calls_before: int
     note: Intervention
+    step: Step
+    label: str
+    seen_before: frozenset[str]
+    marks: frozenset[str]
+    exchanges: int
 
 
 class Interventions:
@@ -73,7 +86,9 @@ class Interventions:
         self._variables = record.variables
         self._wording = record.wording
         self._log = record.log
+        self._record = record
         self._evicted: list[str] = []
+        self._unproven: list[AwaitedCompression] = []
 
     async def do(self, step: Step, number: str = "") -> None:
         """Perform a step that is neither a turn nor a request. It fails if the target does not start again."""
@@ -119,7 +134,8 @@ class Interventions:
         return await controls.named(str(params["name"]), filled, principal)
 
     async def verify(self) -> None:
-        """Verify evictions, once and at the end: reading a response refreshes the cache."""
+        """Verify evictions, once and at the end: reading a response refreshes the cache. And compressions that only later turns could prove."""
+        self.require_proof()
         for response in self._evicted:
             request = self._look_for(response)
             answer = await self._context.transport.send_repeatable(request)
@@ -142,25 +158,50 @@ class Interventions:
         await self._context.server.leave_previous_release()
         await self._context.server.stop_twins()
 
-    async def compress(self, session: Callable[[], str], step: Step, number: str) -> AwaitedCompression:
+    async def compress(self, session: Callable[[], str], step: Step, number: str, label: str) -> AwaitedCompression:
         """Ask the target to compress in its next turn.
 
         A target whose context is filled (`filling`) needs no request: its next turn is too much for it.
         """
         self._must_have("compress")
         before = await summary_calls(self._context, self._wording.marks)
+        seen = await turns_before(self._record, step)
         note = self._log.intervention(number, "compress: true")
         filling = self._context.controls.filling
         if filling is None:
             note.how = await self._context.controls.compress(session(), principal_of(step))
         else:
-            note.how = f"the context is filled with turns of {filling.characters} characters, the next one is too much"
-        return AwaitedCompression(before, note)
+            long = f" of {filling.characters} characters" if filling.characters else ""
+            note.how = f"the context is filled with turns{long}, the next one is too much"
+        marks = self._wording.marks - {self._wording.mark(label)}
+        return AwaitedCompression(before, note, step, label, seen, marks, len(self._record.exchanges))
 
-    async def verify_compression(self, asked: AwaitedCompression) -> None:
-        if await summary_calls(self._context, self._wording.marks) <= asked.calls_before:
+    async def verify_compression(self, asked: AwaitedCompression, exchange: Exchange | None = None) -> None:
+        """Prove a compression by a summarising call, or by what the model saw. Without a call, a later turn may be the proof."""
+        summarised = await summary_calls(self._context, self._wording.marks) > asked.calls_before
+        if asked.step.params.get("model") is None:
+            self._record.compacted.update(dict.fromkeys(asked.marks - set(self._record.compacted), asked.exchanges))
+        elif not summarised:
+            raise Untested(_NO_CALL)
+        if summarised:
+            self._record.model_summarised = True
+            asked.note.proof = "the target then asked the model for a summary"
+            return
+        self._unproven.append(asked)
+        if exchange is not None:
+            await self.look_for_proof(exchange)
+
+    async def look_for_proof(self, exchange: Exchange) -> None:
+        """Compressions that no call proves are proved by a turn in which the model no longer sees what it saw before."""
+        if self._unproven and exchange.answer.accepted:
+            with suppress(Unmet, Untested):
+                await self._record.view(exchange)
+            self._unproven = [asked for asked in self._unproven if not _shows(exchange, asked)]
+
+    def require_proof(self) -> None:
+        """Raise Untested if a compression is not proved."""
+        if self._unproven:
             raise Untested(_NO_SUMMARY)
-        asked.note.proof = "the target then asked the model for a summary"
 
     async def kill(self) -> None:
         """For a Python check: SIGKILL, start, ready."""
@@ -228,3 +269,14 @@ class Interventions:
         """For Python checks, whose needs are not visible in steps."""
         if control not in self._context.controls.available:
             raise Untested(f"no control to {control}")
+
+
+def _shows(exchange: Exchange, asked: AwaitedCompression) -> bool:
+    """Whether a turn shows that a compression happened: it is of the same conversation, and lacks turns that the model saw before it."""
+    seen = set(exchange.seen or ())
+    if exchange.label not in seen or not (asked.label in seen or same_names(exchange.step, asked.step)):
+        return False
+    gone = asked.seen_before - seen
+    if gone:
+        asked.note.proof = f"the model then no longer saw {', '.join(sorted(gone))} verbatim"
+    return bool(gone)

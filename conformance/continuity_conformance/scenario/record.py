@@ -5,9 +5,11 @@ The dialogue writes the record; the judge reads it. `view` and `times_asked` ask
 
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import takewhile
 
+from continuity_conformance.core.failure import Unmet, Untested
 from continuity_conformance.probe.view import View, turns
 from continuity_conformance.scenario.context import Context
 from continuity_conformance.scenario.exchange import Exchange
@@ -59,6 +61,10 @@ class Record:
     """The labels of the accepted copies of a turn that was sent several times at once, by what it said."""
     failed_marks: set[str] = field(default_factory=set)
     """The marks of turns that were not accepted."""
+    compacted: dict[str, int] = field(default_factory=dict)
+    """The marks of the turns that a compression may have replaced, with the number of exchanges before the first such one."""
+    model_summarised: bool = False
+    """Whether the target asked the model for a summary."""
     untested: list[str] = field(default_factory=list)
     """Why something could not be tested."""
 
@@ -75,6 +81,20 @@ class Record:
             exchange.summarised = tuple(sorted(self.wording.label(mark) for mark in exchange.view.summarised))
             exchange.replays = self._replayed(exchange)
         return exchange.view
+
+    def may_be_gone(self, label: str) -> bool:
+        """Whether a turn was said before a compression."""
+        return self.wording.mark(label) in self.compacted
+
+    async def has_unreadable_summary(self, view: View) -> bool:
+        """Whether the model got a text that may be a summary by the target itself: no turn before the compression had it."""
+        if view.messages is None or view.has_summary or self.model_summarised or not self.compacted:
+            return False
+        known: set[str] = set()
+        for exchange in self.exchanges[: min(self.compacted.values())]:
+            with suppress(Unmet, Untested):
+                known |= (await self.view(exchange)).unmarked_texts()
+        return bool(view.unmarked_texts() - known)
 
     async def times_asked(self, label: str) -> int:
         """How often the model was asked with this turn as the newest."""

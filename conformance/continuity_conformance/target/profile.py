@@ -100,10 +100,13 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class Filling:
-    """Compression by filling the context: this many turns of this many characters make the target compress in the last one."""
+    """Compression by filling the context: this many turns of this many characters make the target compress in the last one.
+
+    Without `characters` the target counts turns, however long they are.
+    """
 
     turns: int
-    characters: int
+    characters: int = 0
 
 
 @dataclass(frozen=True, slots=True)

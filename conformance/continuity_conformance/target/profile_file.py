@@ -4,6 +4,7 @@ The JSON Schema `profile.schema.json` decides and explains; msgspec then decodes
 with the same name and form. The structs below are the sections that `Profile` holds in another form.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
+from continuity_conformance.core.errors import UsageError
 from continuity_conformance.http.auth import KeyField
 from continuity_conformance.http.tls import trust
 from continuity_conformance.target.control_context import HttpControl
@@ -81,6 +83,7 @@ def _profile(data: Mapping[str, Any], path: Path, text: ProfileText) -> Profile:
     profile = msgspec.convert({name: each for name, each in given.items() if name not in processes}, Profile)
     controls = {name: each for name, each in sections.controls.items() if isinstance(each, _Control)}
     compress = controls.get("compress", _Control())
+    _check_expression(profile.summary, path)
     return replace(
         profile,
         process=processes.get("process"),
@@ -98,6 +101,15 @@ def _profile(data: Mapping[str, Any], path: Path, text: ProfileText) -> Profile:
         reads=sections.tools.read,
         hidden=tuple(text.used),
     )
+
+
+def _check_expression(summary: str, path: Path) -> None:
+    try:
+        re.compile(summary)
+    except re.error as error:
+        raise UsageError(
+            f"`summary` is no regular expression: {error}.", where=str(path), do="Put \\ before ( ) [ ] { } . * + ? |."
+        ) from None
 
 
 def _headers(data: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,8 @@ import aiohttp
 from continuity_conformance.http.messages import event_data
 from continuity_conformance.http.sse import EventStreamDecoder
 from continuity_conformance.probe.marks import new_mark, user_text
-from continuity_conformance.probe.server import Probe, Script, listening
+from continuity_conformance.probe.script import Script
+from continuity_conformance.probe.server import Probe, listening
 
 
 def streamed(script: Script, *, release_after_first: bool = False) -> tuple[object, ...]:

@@ -4,7 +4,8 @@ import asyncio
 
 import pytest
 
-from continuity_conformance.probe.server import Probe, Script
+from continuity_conformance.probe.script import Script
+from continuity_conformance.probe.server import Probe
 
 RED, BLUE = "aaaa0000", "bbbb0000"
 KEPT = "[Summary of the conversation so far] What was said so far. [sum#1]"
@@ -39,6 +40,27 @@ ORDINARY = {
     "a tool call after the turn": [system(KEPT), NEW, CALLED, RESULT],
     "a title for a compressed conversation": [system(KEPT), NEW, assistant(f"[a:{BLUE}#2]"), user("Give it a title.")],
     "a title for a conversation": [ASKED, ANSWERED, user("Give it a title.")],
+    "a turn that asks for a summary": [ASKED, ANSWERED, user(f"[u:{BLUE}] Please summarise what I said.")],
+    "a reminder after the turn": [
+        system("You can summarise files."),
+        ASKED,
+        ANSWERED,
+        NEW,
+        user("<reminder>Be brief."),
+    ],
+    "a title, asked as a summary": [ASKED, ANSWERED, user("Summarise the conversation in a title of five words.")],
+    "a title for a conversation with the server's own summary": [
+        system("[Summary of the conversation so far] red"),
+        ASKED,
+        ANSWERED,
+        user("Give it a name."),
+    ],
+    "the server's own summary in the user's message": [user(f"Summary of the conversation: red.\n\n[u:{BLUE}] blue")],
+    "two turns in one message, the first of which failed": [
+        ASKED,
+        ANSWERED,
+        user(f"[u:{BLUE}] blue\n\n[u:{BLUE}] blue"),
+    ],
     "nothing that was said": [system("You summarise conversations."), user("Are you there?")],
     "no message": [],
 }
@@ -50,6 +72,9 @@ SUMMARISING = {
     "a transcript, asked by the system": [system("You summarise conversations."), user(TRANSCRIPT)],
     "a transcript in a system message": [system(f"Summarise this:\n{TRANSCRIPT}")],
     "a transcript with the newest turn": [user(f"Summarise:\n{TRANSCRIPT}\nUser: [u:{BLUE}] blue")],
+    "asked after the newest turn": [ASKED, ANSWERED, NEW, user("Summarise the conversation above.")],
+    "asked in the middle of a tool loop": [ASKED, ANSWERED, NEW, CALLED, RESULT, user("Write a summary.")],
+    "one question alone": [user(f"Summarise this conversation:\nUser: [u:{RED}] red\nUser: [u:{BLUE}] blue")],
     "an earlier summary and more turns": [user(f"Update the summary.\n{KEPT}\n{TRANSCRIPT}")],
     "an earlier summary alone": [system("Summarise the conversation."), system(KEPT), user("Write the summary now.")],
     "an earlier summary in a transcript": [system("You summarise."), user("Summary so far: [sum#1]")],
@@ -64,6 +89,60 @@ def test_a_call_that_ends_in_the_turn_of_the_client_is_ordinary(messages):
 @pytest.mark.parametrize("messages", SUMMARISING.values(), ids=SUMMARISING.keys())
 def test_a_call_that_asks_about_turns_is_summarising(messages):
     assert Probe().record(messages).summary
+
+
+PROMPT = "You are an agent. When the user asks for a file, summarise it. Today is 2026-11-18."
+LATER = "You are an agent. When the user asks for a file, summarise it. Today is 2026-11-19."
+
+
+def taught(*first_turns: dict[str, object]) -> Probe:
+    """A probe that has seen these messages before the first turn of a conversation."""
+    probe = Probe()
+    probe.record([*first_turns, user("[u:cccc0000] green")])
+    return probe
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        [system(LATER), ASKED, ANSWERED, NEW],
+        [system(LATER), ASKED, ANSWERED, user("Give it a name.")],
+        [system(LATER), ASKED, ANSWERED],
+        [system(LATER), ASKED, user(f"[u:{RED}] red\n[u:{BLUE}] blue")],
+        [ASKED, ANSWERED, NEW, system(LATER)],
+    ],
+)
+def test_what_is_said_in_first_turns_asks_for_no_summary(messages):
+    assert not taught(system(PROMPT)).record(messages).summary
+
+
+@pytest.mark.parametrize("known", [system("You help."), system(PROMPT)])
+@pytest.mark.parametrize(
+    "messages",
+    [
+        [system("Summarise the conversation below."), ASKED, ANSWERED, NEW],
+        [system("You write summaries. Create a short summary of the chat."), ASKED, ANSWERED, NEW],
+        [system(PROMPT), ASKED, ANSWERED, user("Summarise the conversation above.")],
+        [system("You summarise conversations."), user(TRANSCRIPT)],
+    ],
+)
+def test_other_words_about_summaries_ask_for_one(known, messages):
+    assert taught(known).record(messages).summary
+
+
+def test_a_first_turn_is_never_summarised():
+    messages = [system("Summarise files."), ASKED, user("<reminder>You can write a summary.</reminder>")]
+
+    assert not Probe().record(messages).summary
+
+
+def test_a_summary_is_in_the_tags_that_the_target_asks_for():
+    async def written() -> str:
+        probe = Probe()
+        call = probe.record([ASKED, ANSWERED, user("Write a summary in <summary></summary> tags.")])
+        return (await probe.reply(call)).text
+
+    assert asyncio.run(written()) == "<summary>What was said so far. [sum#1]</summary>"
 
 
 def test_a_pattern_of_the_profile_decides_alone():

@@ -21,6 +21,7 @@ PROVEN_BY: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "derivation: content-v2": ("DERIVE-12",),
         "compaction: rotate": ("COMPRESS-01", "COMPRESS-10"),
         "compaction: in-place": ("COMPRESS-14",),
+        "compaction: truncate": ("COMPRESS-14",),
         "echo: tip": ("COMPRESS-01",),
         "echo: alias": ("COMPRESS-01",),
         "degraded: answer": ("HISTORY-05",),

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final
 
 from continuity_conformance.core.failure import Unmet, Untested
-from continuity_conformance.probe.view import matches, unpaired
+from continuity_conformance.probe.view import View, matches, unpaired
 from continuity_conformance.scenario.exchange import Exchange
 from continuity_conformance.scenario.record import Record
 
@@ -25,8 +25,19 @@ def listed(labels: Sequence[str]) -> str:
 async def sees(record: Record, exchange: Exchange, wanted: Any) -> None:
     await record.view(exchange)
     pattern = [exchange.label if label == exchange.step.params.get("say") else label for label in wanted]
-    if not matches(pattern, list(exchange.seen or ()), record.copies):
+    seen = list(exchange.seen or ())
+    if not matches(pattern, seen, record.copies) and not fits_window(record, pattern, seen):
         raise Unmet(listed(pattern), listed(exchange.seen or ()), kinds=differences(pattern, exchange.seen or ()))
+
+
+def fits_window(record: Record, pattern: Sequence[str], seen: Sequence[str]) -> bool:
+    """Whether the target dropped the oldest turns as it declares: `compaction: truncate`, and a context that this conversation fills."""
+    filling = record.context.target.profile.filling
+    if not truncates(record) or filling is None or len(pattern) < filling.turns:
+        return False
+    size = sum(len(record.wording.user_text(label)) for label in pattern)
+    full = size >= filling.characters * filling.turns
+    return full and len(seen) >= filling.turns - 1 and list(pattern[-len(seen) :]) == list(seen)
 
 
 def differences(pattern: Sequence[str], seen: Sequence[str]) -> tuple[str, ...]:
@@ -56,18 +67,41 @@ async def recalls(record: Record, exchange: Exchange, wanted: Any) -> None:
     verbatim_only, summarised_only = (_with(word, wanted) for word in ("verbatim", "summarised"))
     labels = [label for word in wanted for label in _expanded(word, record)]
     twice = [label for label in labels if seen.count(label) > 1]
-    sent = {sighting.mark for sighting in view.sightings if sighting.kind == "user"}
-    lost = [label for label in labels if label not in seen and record.wording.mark(label) not in view.summarised]
+    twice += [label for label in summarised_only if label in seen]
+    lost = [label for label in labels if label not in seen and not _is_covered(record, view, label)]
     lost += [label for label in verbatim_only if label not in seen]
-    twice += [label for label in summarised_only if record.wording.mark(label) in sent]
     verbatim = [label for label in labels if label in seen]
     exact = not any(word.startswith("each ") for word in wanted)
     in_order = not exact or [label for label in seen if label in verbatim] == verbatim
+    if not twice and in_order and lost and not set(lost) & {exchange.label, *verbatim_only}:
+        lost = await _unexplained(record, view, lost)
     if twice or lost or not in_order:
         summarised = [record.wording.label(mark) for mark in view.summarised]
         kinds = (*(["doubled"] if twice else []), *(["missing"] if lost else [])) or ("reordered",)
         actual = f"{listed(seen)} and in a summary {listed(sorted(summarised))}"
         raise Unmet(listed(wanted), actual, kinds=kinds)
+
+
+def _is_covered(record: Record, view: View, label: str) -> bool:
+    """Whether a turn is in a summary: one of the model's, or one in which the target itself quotes the turn."""
+    mark = record.wording.mark(label)
+    return mark in view.summarised or (record.may_be_gone(label) and mark in view.quoted())
+
+
+async def _unexplained(record: Record, view: View, lost: Sequence[str]) -> list[str]:
+    """Of the turns that the model did not see, those that it should have seen. Raises Untested if a summary cannot be read."""
+    if not all(record.may_be_gone(label) for label in lost):
+        return list(lost)
+    if truncates(record):
+        return []
+    if await record.has_unreadable_summary(view):
+        raise Untested("the target writes its summary itself, without the model: what it covers cannot be read")
+    return list(lost)
+
+
+def truncates(record: Record) -> bool:
+    """Whether the target declares that it drops the oldest turns, without a summary."""
+    return record.context.target.options["compaction"] == "truncate"
 
 
 def _with(modifier: str, wanted: Sequence[str]) -> list[str]:
@@ -90,8 +124,13 @@ async def forgets(record: Record, exchange: Exchange, wanted: Any) -> None:
 
 async def summary(record: Record, exchange: Exchange, wanted: Any) -> None:
     view = await record.view(exchange)
-    if view.has_summary is not wanted:
-        raise Unmet("a summary" if wanted else "no summary", "a summary" if view.has_summary else "no summary")
+    there = view.has_summary or any(mark in record.compacted for mark in view.quoted())
+    if wanted and not there and truncates(record):
+        return  # it declares that there is none
+    if wanted and not there and await record.has_unreadable_summary(view):
+        raise Untested("the target writes its summary itself, without the model: whether it is one cannot be read")
+    if there is not wanted:
+        raise Unmet("a summary" if wanted else "no summary", "a summary" if there else "no summary")
 
 
 async def system(record: Record, exchange: Exchange, wanted: Any) -> None:
