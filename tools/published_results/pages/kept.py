@@ -84,6 +84,13 @@ def only_doubles(requirement: dict[str, Any]) -> bool:
     return bool(requirement["evidence"]) and all(map(doubles, requirement["evidence"]))
 
 
-def as_slug_02(requirement: dict[str, Any]) -> bool:
-    """Whether it fails for what SLUG-02 says, and for nothing else that is seen."""
-    return requirement["id"] != "SLUG-02" and only_doubles(requirement)
+def blocked_by(requirement: dict[str, Any]) -> str:
+    """The requirement that blocks this one; empty if none does."""
+    return str(requirement.get("blocked_by") or "")
+
+
+@cache
+def classes(folder: Path) -> dict[str, dict[str, Any]]:
+    """The conformance classes of a run. Runs of an earlier kit do not say how far each class is."""
+    results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+    return {each["name"]: each for each in results["classes"] if "applicable" in each}

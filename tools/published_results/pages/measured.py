@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from continuity_conformance.report.markdown import table
-from pages.kept import RESULTS, doubles, requirements
+from pages.kept import RESULTS, blocked_by, doubles, requirements
 
 NOT_RUN = "not run"
 HOLDS = "holds"
@@ -94,6 +94,8 @@ def told(folder: Path, shown_by: str) -> str:
     failed = [each for each in found["evidence"] if part in {"", each["scenario"], each["example"]}]
     if failed and (not last or _step(failed[0]) <= last):
         return f"fail at {failed[0]['expectation']}{_detail(failed[0])}"
+    if blocked_by(found):
+        return f"blocked by {blocked_by(found)}"
     if not part or found["verdict"] not in {"pass", "fail"}:
         return str(found["verdict"])
     return HOLDS if last else "no failure"
