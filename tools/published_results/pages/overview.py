@@ -49,12 +49,12 @@ def _classes(comparison: Comparison, folders: list[Path]) -> Iterator[str]:
     yield _CLASSES.format(empty=_NOT_THERE)
     yield from table(
         ("class", *(plain(run.name) for run in comparison.runs)),
-        ((f"**{name}**", *(_level(folder, name) for folder in folders)) for name in names),
+        ((f"**{name}**", *(level(folder, name) for folder in folders)) for name in names),
     )
     yield from ("", "## Requirements", "")
 
 
-def _level(folder: Path, name: str) -> str:
+def level(folder: Path, name: str) -> str:
     found = classes(folder).get(name)
     if found is None or not found["applicable"]:
         return _NOT_THERE
