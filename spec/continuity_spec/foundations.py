@@ -37,6 +37,8 @@ FOUNDATIONS: Mapping[str, frozenset[str]] = MappingProxyType(
         "COMPRESS-14": _EVERYTHING | {"summary"},
         "COMPRESS-01": frozenset({"session", "status"}),
         "COMPRESS-02": _TURNS | {"summary", "status"},
+        "ECHO-11": frozenset({"session", "status"}),
+        "DELETE-01": frozenset({"status"}),
         "MIGRATE-01": _EVERYTHING | {"start", "body"},
     }
 )
@@ -76,11 +78,16 @@ def _of_turns(parts: Sequence[Step]) -> set[str]:
     found |= {"HISTORY-02"} if len(headers) > 1 or len(responses) > 1 else set()
     found |= {"ECHO-05"} if any("session" in part.expect for part in responses) else set()
     found |= {"SLUG-02"} if len(by_slug) > 1 else set()
+    found |= {"ECHO-11"} if any(_is_by_header_alone(part) for part in responses) else set()
     found |= {"SLUG-13"} if any("previous_response_id" in part.params for part in responses) else set()
     derived = [part for part in chats if "session" not in part.params]
     found |= {"DERIVE-01"} if derived else set()
     found |= {"HISTORY-10"} if _sent(headers) & _captured(derived) else set()
     return found | ({"HISTORY-13"} if _sent(headers) & _captured(responses) else set())
+
+
+def _is_by_header_alone(respond: Step) -> bool:
+    return "session" in respond.params and not respond.params.keys() & {"conversation", "previous_response_id"}
 
 
 def _of_interventions(parts: Iterable[Step]) -> set[str]:

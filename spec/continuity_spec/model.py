@@ -111,7 +111,7 @@ class Scenario:
     copies: int
     """How many copies of the scenario are played at the same time."""
     rests_on: tuple[str, ...] = ()
-    """More basic requirements: where one of them fails in the same way, the scenario is blocked by it."""
+    """More basic requirements: where one of them fails in the same way, the scenario is blocked by it. `ID KIND`: only by failures of this kind."""
 
     def walk(self) -> Iterator[Step]:
         """Yield all steps, also those inside others, in the order of the file."""

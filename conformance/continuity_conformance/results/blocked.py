@@ -50,18 +50,20 @@ def _cause(evidence: Evidence, rests_on: tuple[str, ...], others: Mapping[str, R
     """The requirement that explains a failure; empty if none does."""
     if evidence.outcome is not Verdict.FAIL:
         return ""
-    for identity in rests_on:
+    for foundation in rests_on:
+        identity, _, only = foundation.partition(" ")
         other = others.get(identity)
-        if other is not None and evidence.kinds and set(evidence.kinds) <= _kinds(other, identity):
+        if other is not None and evidence.kinds and set(evidence.kinds) <= _kinds(other, identity, only):
             return other.blocked_by or identity
     return ""
 
 
-def _kinds(result: Result, identity: str) -> set[str]:
-    """The ways in which a requirement fails, or would fail if it were not blocked itself, as far as they are its own matter."""
+def _kinds(result: Result, identity: str, only: str) -> set[str]:
+    """The ways in which a requirement fails, or would fail if it were not blocked itself, as far as they are its own matter. `only`: the one that counts."""
     if result.verdict is not Verdict.FAIL and not result.blocked_by:
         return set()
-    return {kind for each in result.evidence for kind in each.kinds if explains(identity, kind)}
+    kinds = {kind for each in result.evidence for kind in each.kinds if explains(identity, kind)}
+    return kinds & {only} if only else kinds
 
 
 def _as_blocked(evidence: Evidence, cause: str) -> Evidence:

@@ -119,7 +119,7 @@ class _EntryReader:
             check=data.get("check"),
             manual=data.get("manual"),
             refuted_by=tuple(data.get("refuted_by", ())),
-            rests_on=tuple(data.get("rests_on", inferred)),
+            rests_on=tuple(dict.fromkeys(each.partition(" ")[0] for each in data.get("rests_on", inferred))),
             place=self._document.place((index,)),
         )
 

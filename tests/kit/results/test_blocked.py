@@ -38,6 +38,23 @@ def test_another_kind_of_failure_stays(kinds):
     assert (result.verdict, result.blocked_by) == (Verdict.FAIL, "")
 
 
+@pytest.mark.parametrize(("kind", "verdict"), [("doubled", Verdict.NOT_TESTED), ("missing", Verdict.FAIL)])
+def test_a_foundation_with_a_kind_explains_only_failures_of_this_kind(kind, verdict):
+    """A turn that is not there yet is what HISTORY-03 is about, also if HISTORY-02 fails in the same way."""
+    late = SPEC.requirement("HISTORY-03")
+
+    assert late.rests_on == ("HISTORY-02",)
+    assert blocked(late, failed(late, (kind,)), {BASIC.id: failed(BASIC, (kind,))}).verdict is verdict
+
+
+@pytest.mark.parametrize("identity", ["HISTORY-03", "SLUG-01", "SLUG-22", "CONCUR-02", "CONCUR-03", "DERIVE-15"])
+def test_a_doubled_history_is_one_failure(identity):
+    """These are about turns that are late or mixed, so a history that is there twice says nothing about them."""
+    other = SPEC.requirement(identity)
+
+    assert blocked(other, failed(other, ("doubled",)), {BASIC.id: failed(BASIC, ("doubled",))}).blocked_by == BASIC.id
+
+
 def test_one_scenario_that_fails_on_its_own_is_enough_for_a_failure():
     result = blocked(RESTING, failed(RESTING, ("doubled",), ("missing",)), {BASIC.id: failed(BASIC, ("doubled",))})
 

@@ -12,6 +12,7 @@ from continuity_conformance.scenario.expect import leaks as discretion
 from continuity_conformance.scenario.request_builder import WRONG_KEY
 
 KEY = "key-of-alice"
+PATH = "http://x/v1/responses/%2Ftmp%2Fx%2Fsecret"
 STAGE = SimpleNamespace(target=SimpleNamespace(profile=SimpleNamespace(secrets=(KEY,))))
 
 
@@ -22,7 +23,7 @@ def told(message, status=400, content_type="application/json", sent=None, header
 
 def judged(body, status=400, content_type="application/json", sent=None, headers=()):
     answer = Answer(status, (("Content-Type", content_type),), json.dumps(body), body)
-    exchange = SimpleNamespace(answer=answer, request=Request("POST", "http://x/v1/responses/r1", headers, sent))
+    exchange = SimpleNamespace(answer=answer, request=Request("POST", PATH, headers, sent))
     record = SimpleNamespace(context=STAGE)
     try:
         asyncio.run(discretion.envelope(record, exchange, True))
@@ -72,6 +73,11 @@ def test_a_message_that_shows_the_inside_is_found(message, leak):
 def test_what_the_request_itself_said_is_no_leak():
     assert told("The id /etc/passwd is refused.", headers=(("X-Session", "/etc/passwd"),)) == ""
     assert told("No such slug: SELECT a FROM b.", sent={"conversation": "SELECT a FROM b"}) == ""
+    assert told("Response not found: /tmp/x/secret") == ""
+
+
+def test_another_path_than_the_one_that_was_sent_is_a_leak():
+    assert "without a path in it" in told("Not found: /tmp/store/secret")
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,8 @@ from typing import Any
 
 from continuity_conformance.core.text import cut
 from continuity_conformance.report.markdown import code, plain
-from pages.kept import as_slug_02, requirements
+from pages.kept import failed, requirements
 
-AS_SLUG_02 = "as SLUG-02: the history doubles"
 _HEAD = """\
 # What failed: {name}
 
@@ -37,10 +36,8 @@ def _spoken(requirement: dict[str, Any]) -> str:
 
 def _failure(requirement: dict[str, Any]) -> Iterator[str]:
     yield from (f"## {requirement['id']}", "", f"{requirement['level']}: {plain(requirement['text'], 1000)}", "")
-    if as_slug_02(requirement):
-        yield from (f"Only {AS_SLUG_02}.", "")
-    yield from (_line(evidence) for evidence in requirement["evidence"])
-    first = requirement["evidence"][0]
+    yield from (_line(evidence) for evidence in failed(requirement))
+    first = failed(requirement)[0]
     dialogue = list(_dialogue(first))
     if dialogue:
         fence = "`" * (max((len(ticks) for ticks in re.findall("`{3,}", "\n".join(dialogue))), default=2) + 1)

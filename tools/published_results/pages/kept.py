@@ -1,4 +1,4 @@
-"""What is kept of a run: every verdict with its reason, and of each scenario that failed, or example of it, the first failure. Nothing of the machine."""
+"""What is kept of a run: every verdict with its reason, and of each scenario that failed or was blocked, or example of it, the first failure. Nothing of the machine."""
 
 import json
 import re
@@ -46,7 +46,7 @@ def kept(results: dict[str, Any]) -> dict[str, Any]:
 def _requirement(each: dict[str, Any]) -> dict[str, Any]:
     first: dict[tuple[str, str], dict[str, Any]] = {}
     for evidence in each["evidence"]:
-        if evidence["outcome"] == "fail":
+        if evidence["outcome"] == "fail" or evidence.get("kinds"):
             told_in_text = {**evidence, "exchanges": [], "interventions": []}
             first.setdefault((evidence["scenario"], evidence["example"]), told_in_text)
     told = {key: value for key, value in each.items() if key not in _DROPPED}
@@ -69,6 +69,11 @@ def requirements(folder: Path) -> dict[str, dict[str, Any]]:
     return {each["id"]: each for each in results["requirements"]}
 
 
+def failed(requirement: dict[str, Any]) -> list[dict[str, Any]]:
+    """The scenarios that failed on their own. The others that are kept were blocked."""
+    return [each for each in requirement["evidence"] if each.get("outcome", "fail") == "fail"]
+
+
 def doubles(evidence: dict[str, Any]) -> bool:
     """Whether the model saw a turn twice, first without its answer, and otherwise what was expected: nothing is missing, and nothing is there that is not expected."""
     again = bool(_DOUBLED.search(evidence["actual"]))
@@ -81,9 +86,16 @@ def _once(turns: str) -> list[str]:
 
 def only_doubles(requirement: dict[str, Any]) -> bool:
     """Whether that is all that is seen to be wrong: so fails every scenario that fails."""
-    return bool(requirement["evidence"]) and all(map(doubles, requirement["evidence"]))
+    return bool(failed(requirement)) and all(map(doubles, failed(requirement)))
 
 
-def as_slug_02(requirement: dict[str, Any]) -> bool:
-    """Whether it fails for what SLUG-02 says, and for nothing else that is seen."""
-    return requirement["id"] != "SLUG-02" and only_doubles(requirement)
+def blocked_by(requirement: dict[str, Any]) -> str:
+    """The requirement that blocks this one; empty if none does."""
+    return str(requirement.get("blocked_by") or "")
+
+
+@cache
+def classes(folder: Path) -> dict[str, dict[str, Any]]:
+    """The conformance classes of a run. Runs of an earlier kit do not say how far each class is."""
+    results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+    return {each["name"]: each for each in results["classes"] if "applicable" in each}

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from continuity_conformance.report.markdown import table
-from pages.kept import RESULTS, doubles, requirements
+from pages.kept import RESULTS, blocked_by, doubles, failed, requirements
 
 NOT_RUN = "not run"
 HOLDS = "holds"
@@ -91,10 +91,11 @@ def told(folder: Path, shown_by: str) -> str:
         return NOT_RUN
     name, part, last = named(shown_by)
     found = requirements(folder)[name]
-    failed = [each for each in found["evidence"] if part in {"", each["scenario"], each["example"]}]
-    if failed and (not last or _step(failed[0]) <= last):
-        return f"fail at {failed[0]['expectation']}{_detail(failed[0])}"
-    if not part or found["verdict"] not in {"pass", "fail"}:
+    seen = [each for each in found["evidence"] if part in {"", each["scenario"], each["example"]}]
+    first = next(iter([each for each in seen if each in failed(found)] or seen), None)
+    if first and (not last or _step(first) <= last):
+        return f"{'fail' if first in failed(found) else 'blocked'} at {first['expectation']}{_detail(first)}"
+    if not part or (found["verdict"] not in {"pass", "fail"} and not blocked_by(found)):
         return str(found["verdict"])
     return HOLDS if last else "no failure"
 

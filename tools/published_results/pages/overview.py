@@ -1,4 +1,4 @@
-"""The runs side by side: how many requirements each keeps, every verdict in one matrix, and what changed from a version to the next."""
+"""The runs side by side: how far each is in each class, how many requirements it keeps, every verdict in one matrix, and what changed from a version to the next."""
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -10,8 +10,7 @@ from continuity_conformance.report.markdown import plain, table
 from continuity_conformance.report.page import MARKS
 from continuity_conformance.results.read import read
 from continuity_conformance.results.tally import HEADS
-from pages.failures import AS_SLUG_02
-from pages.kept import as_slug_02, requirements, runs
+from pages.kept import blocked_by, classes, requirements, runs
 
 _SHORT = 60
 _NOT_THERE = "·"
@@ -20,19 +19,48 @@ _MATRIX = """\
 
 {legend}. Each {fail} leads to what failed; why something was not tested stands at the end of the same page. Texts are cut; `continuity spec show ID` has them whole.
 """
-_CHANGES = f"""\
+_CLASSES = """\
+## Classes
+
+How many of the MUST requirements that apply passed, in each class: *conformant* where all did, and the classes that it requires are conformant too. {empty}: the class does not apply, or the run is
+one of an earlier kit. Strict does not decide.
+"""
+_CHANGES = """\
 ## From version to version
 
-*{AS_SLUG_02}*: in every scenario that failed, the model saw a turn twice, first without its answer, and otherwise what was expected; a scenario ends where it fails, so what comes after
-that step was not asked.
+*Blocked by* another requirement: the scenarios failed in the same way as that more basic one, so they say nothing of their own.
 """
 
 
 def side_by_side() -> str:
     folders = runs()
     comparison = compare([read(folder / "results.json") for folder in folders], [folder.name for folder in folders])
-    parts = (_counts(comparison, folders), _matrix(comparison, folders), _changes(comparison, folders))
+    parts = (
+        _classes(comparison, folders),
+        _counts(comparison, folders),
+        _matrix(comparison, folders),
+        _changes(comparison, folders),
+    )
     return "\n".join(line for part in parts for line in part)
+
+
+def _classes(comparison: Comparison, folders: list[Path]) -> Iterator[str]:
+    names = dict.fromkeys(name for folder in folders for name in classes(folder))
+    yield _CLASSES.format(empty=_NOT_THERE)
+    yield from table(
+        ("class", *(plain(run.name) for run in comparison.runs)),
+        ((f"**{name}**", *(level(folder, name) for folder in folders)) for name in names),
+    )
+    yield from ("", "## Requirements", "")
+
+
+def level(folder: Path, name: str) -> str:
+    found = classes(folder).get(name)
+    if found is None or not found["applicable"]:
+        return _NOT_THERE
+    if found["verdict"] == "conformant":
+        return "conformant"
+    return f"{found['passed']} of {found['applicable']}"
 
 
 def _counts(comparison: Comparison, folders: list[Path]) -> Iterator[str]:
@@ -96,19 +124,15 @@ def _changes(comparison: Comparison, folders: list[Path]) -> Iterator[str]:
             yield from table(("", "requirement", "verdict", ""), rows)
         else:
             yield "Nothing changed."
-        yield from ("", *_doubling(last, folder))
+        yield from ("", *_blocking(last, folder))
 
 
-def _doubling(before: Path, after: Path) -> Iterator[str]:
-    """All that fails so since this version, whether it passed before or failed for another reason."""
-    was, now = (
-        [each["id"] for each in requirements(folder).values() if as_slug_02(each)] for folder in (before, after)
-    )
-    if new := [each for each in now if each not in was]:
-        yield from (
-            f"{len(new)} fail {AS_SLUG_02}, some of which failed for another reason before: {', '.join(new)}.",
-            "",
-        )
+def _blocking(before: Path, after: Path) -> Iterator[str]:
+    """All that is blocked since this version, whether it passed before or failed, in the order of what blocks it."""
+    was, now = ({each["id"]: blocked_by(each) for each in requirements(folder).values()} for folder in (before, after))
+    for cause in dict.fromkeys(filter(None, now.values())):
+        if new := [each for each in now if now[each] == cause != was.get(each)]:
+            yield from (f"{len(new)} are blocked by {cause} now: {', '.join(new)}.", "")
 
 
 def _target(run: ComparedRun) -> str:
@@ -117,5 +141,5 @@ def _target(run: ComparedRun) -> str:
 
 def _changed(change: Change, folder: Path) -> tuple[str, str, str]:
     found = requirements(folder).get(change.id)
-    why = AS_SLUG_02 if found is not None and as_slug_02(found) else ""
+    why = f"blocked by {blocked_by(found)}" if found is not None and blocked_by(found) else ""
     return f"{change.id} {plain(short(change.text))}", change.transition, why

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
+from urllib.parse import unquote
 
 from continuity_conformance.core.failure import Unmet, Untested
 from continuity_conformance.http.messages import dig
@@ -75,7 +76,8 @@ def _own_words(exchange: Exchange) -> str:
         text for event in (answer.body, *answer.events) for path in _ERRORS for text in strings(dig(event, *path))
     ]
     text = "\n".join(messages if _is_envelope(answer.body) or answer.streamed else [answer.text])
-    sent = [*strings(request.body), *(value for _, value in request.headers), *request.path.split("/")]
+    segments = request.path.split("/")
+    sent = [*strings(request.body), *(value for _, value in request.headers), *segments, *map(unquote, segments)]
     for words in sorted(filter(lambda words: len(words) >= _SHORTEST, sent), key=len, reverse=True):
         text = text.replace(words, "…")
     return text

@@ -44,15 +44,25 @@ def differences(pattern: Sequence[str], seen: Sequence[str]) -> tuple[str, ...]:
     """In which ways the turns that the model saw differ from those of a pattern."""
     expected = {label.removeprefix("maybe ").removeprefix("each ") for label in pattern}
     needed = {label for label in pattern if not label.startswith(("maybe ", "each "))}
-    whole = [label for label in seen if not is_partial(label)]
-    turns = [label.partition(" (")[0].removeprefix("answer to ") for label in seen]
+    messages = [message for label in seen for message in _messages(label)]
+    turns = [turn for _, turn in messages]
+    doubled = len(set(messages)) < len(messages)
     found = {
-        "doubled": len(set(turns)) < len(turns),
+        "doubled": doubled,
         "missing": bool(needed - set(turns)),
         "foreign": any(label not in expected and label.partition("/")[0] not in expected for label in turns),
+        "partial": doubled and any(len({part for part, of in messages if of == turn}) == 1 for turn in turns),
     }
     kinds = tuple(kind for kind, holds in found.items() if holds)
-    return kinds or (("partial",) if len(whole) < len(seen) else ("reordered",))
+    return kinds or (("partial",) if any(map(is_partial, seen)) else ("reordered",))
+
+
+def _messages(label: str) -> list[tuple[str, str]]:
+    """The messages that a label stands for: a question, an answer, or both, and their turn. A question and its answer that stand apart are not a doubled turn."""
+    turn, _, flaw = label.partition(" (")
+    if turn.startswith("answer to "):
+        return [("answer", turn.removeprefix("answer to "))]
+    return [("question", turn)] if flaw == "no answer)" else [("question", turn), ("answer", turn)]
 
 
 def is_partial(label: str) -> bool:
