@@ -42,7 +42,7 @@ UNSTEADY: Mapping[str, Collection[str]] = {
     "turns-share-a-base": ("CONCUR-04",),
     "turns-at-once-are-500": ("CONCUR-04", "SLUG-13"),
     "turns-interleave": ("CONCUR-04", "SLUG-13"),
-    "turns-stored-as-the-latest-said": ("CONCUR-01", "CONCUR-03", "CONCUR-04"),
+    "turns-stored-as-the-latest-said": ("CONCUR-01", "CONCUR-03", "CONCUR-04", "HISTORY-02"),
     "session-told-of-the-latest-request": ("CONCUR-01", "CONCUR-03", "CONCUR-04"),
     "one-lock-for-all-sessions": ("CONCUR-01", "CONCUR-02", "CONCUR-04"),
     "one-lock-for-all-slugs": ("CONCUR-01", "CONCUR-02"),
