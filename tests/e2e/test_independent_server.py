@@ -6,10 +6,10 @@
 import json
 
 import pytest
-from measure import CAUGHT, PLAYED, defects, failures, played
 
 from continuity_conformance.core.verdicts import Verdict
 from continuity_spec import load_spec
+from measure import CAUGHT, PLAYED, defects, failures, played
 
 CAUGHT_BY = json.loads(CAUGHT.read_text(encoding="utf-8"))
 STRICT = {identity for each in load_spec().classes if not each.decides for identity in each.ids}
