@@ -131,7 +131,13 @@ class Interventions:
             case "evict":
                 return await self._evict(step)
         filled: Any = self._variables.fill(params["params"], "session")
+        if params["name"] == "compress":
+            self._may_replace(self._wording.marks, len(self._record.exchanges))
         return await controls.named(str(params["name"]), filled, principal)
+
+    def _may_replace(self, marks: frozenset[str], exchanges: int) -> None:
+        """Note that a compression after so many exchanges may replace the turns with these marks."""
+        self._record.compacted.update(dict.fromkeys(marks - set(self._record.compacted), exchanges))
 
     async def verify(self) -> None:
         """Verify evictions, once and at the end: reading a response refreshes the cache. And compressions that only later turns could prove."""
@@ -180,9 +186,11 @@ class Interventions:
         """Prove a compression by a summarising call, or by what the model saw. Without a call, a later turn may be the proof."""
         summarised = await summary_calls(self._context, self._wording.marks) > asked.calls_before
         if asked.step.params.get("model") is None:
-            self._record.compacted.update(dict.fromkeys(asked.marks - set(self._record.compacted), asked.exchanges))
+            self._may_replace(asked.marks, asked.exchanges)
         elif not summarised:
             raise Untested(_NO_CALL)
+        if not summarised and self._record.model_summarised:
+            raise Untested(_NO_SUMMARY)  # a target that asked the model before asks it again
         if summarised:
             self._record.model_summarised = True
             asked.note.proof = "the target then asked the model for a summary"

@@ -27,7 +27,7 @@ def test_each_row_tells_question_check_work_and_pitfalls(tmp_path: Path):
     assert asked.endswith(
         "Does it hold that when the response that a slug last named is evicted, the slug MUST keep its session?"
     )
-    assert checked.startswith("  - *checked*: By 5 scenarios: plain turns; streamed turns; ")
+    assert checked.startswith("  - *checked*: By 6 scenarios: plain turns; streamed turns; ")
     assert work.startswith("  - *build*: POST /v1/responses; the continuity header on the answer; ")
     assert work.endswith("state that survives the eviction of a response")
     assert pitfalls.startswith("  - *pitfalls*: Otherwise every eviction splits the conversation")

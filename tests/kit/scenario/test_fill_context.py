@@ -6,7 +6,7 @@ import pytest
 
 from continuity_conformance.core.verdicts import Result, Verdict
 from continuity_conformance.plugin import Filling, Profile
-from continuity_conformance.run import scheduler as runner
+from continuity_conformance.run import player
 from continuity_conformance.run.session import Run
 from continuity_conformance.target.resolve import resolve
 from continuity_plugins.reference import reference_profile
@@ -83,7 +83,7 @@ def test_a_defect_is_found_in_another_try_too():
 
 def test_what_is_too_much_in_every_try_is_not_tested(monkeypatch: pytest.MonkeyPatch):
     """A filler that compresses already says nothing about the turn that was to be tested."""
-    monkeypatch.setattr(runner, "_TRIES", 1)
+    monkeypatch.setattr(player, "_TRIES", 1)
     result = results(profile_of(filling=MORE), "COMPRESS-02")["COMPRESS-02"]
 
     assert result.verdict is Verdict.NOT_TESTED

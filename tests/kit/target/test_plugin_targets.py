@@ -289,7 +289,7 @@ def test_a_number_that_only_the_schema_takes_for_an_integer_is_refused(tmp_path:
 @pytest.mark.parametrize(
     "text",
     [
-        "controls: {compress: {turns: 4}}\n",
+        "controls: {compress: {characters: 3000}}\n",
         "controls: {compress: {http: POST /x, turns: 4, characters: 3000}}\n",
         "controls: {compress: {turns: 0, characters: 3000}}\n",
         "controls: {evict: {turns: 4, characters: 3000}}\n",
