@@ -10,7 +10,7 @@ from published import PAGE, count, named, page, read_fates, words
 from rounds import Round
 from sql import sql_edits
 
-MOST_OPEN = 173
+MOST_OPEN = 68
 KNOWN = {mutant.id: mutant for mutant in mutants()}
 
 
@@ -94,7 +94,7 @@ def test_every_mutant_was_killed_or_has_a_word():
 
 
 def test_few_mutants_are_open():
-    """They are those of lines that were changed after the last time that all mutants were played. The number only goes down."""
+    """They survived after their lines changed, and are neither called a gap nor equivalent yet. The number only goes down."""
     assert len(named("open")) <= MOST_OPEN
 
 

@@ -27,8 +27,8 @@ argument left out, a constant changed, a statement removed, nothing given back, 
 and the suite is played on it over HTTP, under four sets of options that have every value of every option between them, until a requirement fails. A mutant
 is killed when the suite no longer calls it conformant: a requirement fails, the server *does not start* or *hangs*, or what passes on the server itself is *left
 untested*, so that the verdict is incomplete (these three are among the killed). An *equivalent* mutant keeps the contract as well as the server does:
-nothing can kill it, and it does not count. An *open* mutant was not played to the end since its line changed: it does not count either, and `make mutants
-MUTANTS=--new` plays it.
+nothing can kill it, and it does not count. An *open* mutant survived since its line changed, and nobody has decided yet whether it
+is equivalent or a gap of the suite: it is not in the share.
 
 """
 _ROW: Final = "| {} | {} | {} | {} | {} | {} | {} | {} | {} | {:.1f} % |"
@@ -36,7 +36,7 @@ _ROW: Final = "| {} | {} | {} | {} | {} | {} | {} | {} | {} | {:.1f} % |"
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """Why some mutants are not killed: they are equivalent, the suite has a gap, or they are open (not played to the end yet)."""
+    """Why some mutants are not killed: they are equivalent, the suite has a gap, or they are open (not decided yet)."""
 
     kind: str
     because: str

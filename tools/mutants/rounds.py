@@ -50,7 +50,7 @@ _UNDER: Final[Mapping[str, frozenset[str]]] = {
     "in place": frozenset(
         {"rules.env", "turn.commit", "rules.compress", "turn.resolve", "rules.slug", "store.store", "store.write"}
     ),
-    "least": frozenset({"rules.derive", "rules.echo", "rules.env", "turn.resolve"}),
+    "least": frozenset({"rules.derive", "rules.echo", "rules.env", "rules.stream", "turn.resolve"}),
 }
 """Which modules have anything to do with the options of a set."""
 
