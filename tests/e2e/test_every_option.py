@@ -26,6 +26,8 @@ UNTOLD = {
     "slug-race-loses-turns": "SLUG-12",
 }
 """Defects that a target which tells nothing can have as well, and what is failed by each of them then."""
+RACES = {"slug-race-many-sessions": 5, "slug-race-loses-turns": 5}
+"""How often a race is played: on a busy machine the first of twenty turns may be stored before the second one arrives."""
 
 
 def _values() -> dict[str, list[str]]:
@@ -78,6 +80,7 @@ def test_every_scenario_for_a_target_that_tells_nothing_can_fail():
     failed = {
         (result.id, one.scenario)
         for defect, identity in UNTOLD.items()
+        for _ in range(RACES.get(defect, 1))
         for result in play([f"--defect={defect}"], {"tells": "nothing"}, [load_spec().requirement(identity)])
         for one in result.evidence
         if one.outcome is Verdict.FAIL
