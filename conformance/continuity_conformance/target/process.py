@@ -175,15 +175,14 @@ class StartedProcess:
 
     def output_since(self, written: int) -> str:
         """The last lines of its output after this many bytes. A start empties the output: then everything counts."""
-        if not self.output.exists():
-            return ""
-        return self._lines(written if written <= self.output.stat().st_size else 0, _LAST_LINES)
+        return self._lines(written, _LAST_LINES)
 
     def _lines(self, start: int, count: int) -> str:
-        if not self.output.exists():  # the folder is gone: the run was stopped meanwhile
+        if not self.output.exists():  # not started yet, or the folder is gone because the run was stopped
             return ""
         with self.output.open("rb") as output:
-            output.seek(max(start, output.seek(0, os.SEEK_END) - _LAST_BYTES))
+            size = output.seek(0, os.SEEK_END)
+            output.seek(max(start if start <= size else 0, size - _LAST_BYTES))
             lines = output.read().decode("utf-8", "replace").splitlines()
         return "\n".join(cut(line.rstrip(), _LONGEST_LINE) for line in lines[-count:])
 
