@@ -11,12 +11,13 @@ from continuity_server.defects.support.leaving import LeavingAgent
 from continuity_server.rules import Rules
 from continuity_server.rules.error import Case, Kind, Refusal
 from continuity_server.rules.messages import Messages
-from continuity_server.store.records import HistoryWrite
+from continuity_server.store.records import HistoryWrite, Write
 from continuity_server.turn.agent import Agent
 from continuity_server.turn.commit import Committer
 from continuity_server.turn.history import HistoryReader
 from continuity_server.turn.locks import Locks
-from continuity_server.turn.types import Destination, Outcome, Sink, TurnInput, TurnOutput, TurnRequest
+from continuity_server.turn.summarise import Compression
+from continuity_server.turn.types import Destination, Outcome, Sink, Turn, TurnInput, TurnOutput, TurnRequest
 
 
 @defect(
@@ -185,3 +186,35 @@ class BusyWithoutRetryAfter(Rules):
 class BusySessionQueues(Rules):
     def check_not_busy(self, *, busy: bool) -> None:
         pass
+
+
+@defect(
+    "branch-decided-too-early",
+    "Whether a turn continues a response or branches is decided before it waits for the session.",
+)
+class BranchDecidedTooEarly(Agent):
+    def _confirmed(self, request: TurnRequest, expected: Destination) -> Destination | None:
+        return expected if request.previous is not None else super()._confirmed(request, expected)
+
+
+class _LatestPrincipal:
+    """The principal of the request that came last."""
+
+    name: ClassVar[str] = ""
+
+
+class _StreamsOfTheLatest(Committer):
+    def write(self, turn: Turn, output: TurnOutput, compression: Compression | None) -> Write:
+        write = super().write(turn, output, compression)
+        return replace(write, owner=_LatestPrincipal.name) if turn.request.stream else write
+
+
+@defect(
+    "streams-stored-for-the-latest-principal",
+    "A streamed turn is stored for the principal of the request that came last.",
+    also=(_StreamsOfTheLatest,),
+)
+class StreamsStoredForTheLatestPrincipal(Agent):
+    async def turn(self, request: TurnRequest, sink: Sink) -> Outcome:
+        _LatestPrincipal.name = request.principal
+        return await super().turn(request, sink)
