@@ -1,8 +1,9 @@
 """Checks of HISTORY: the open files of the target, and the list of its sessions."""
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
+from urllib.parse import quote
 
 from continuity_conformance.checks.registry import a_started_process, check, disturbing, on
 from continuity_conformance.core.failure import Unmet, Untested
@@ -84,7 +85,9 @@ async def one_entry_per_session(dialogue: Dialogue) -> None:
         await dialogue.do("chat", session=name, say=f"{name[1:]} turn {turn}")
     derived = await _derived(dialogue)
     ours = sorted(dialogue.variables.text(name, "session") for name in names)
-    _must_equal(ours, derived, sorted(session for session in await _listed(dialogue) if session not in before))
+    new = [session for session in await _listed(dialogue) if session not in before]
+    _must_equal(ours, derived, sorted(new))
+    await _must_page(dialogue, new)
 
 
 async def _derived(dialogue: Dialogue) -> int:
@@ -103,9 +106,17 @@ def _must_equal(ours: list[str], derived: int, new: list[str]) -> None:
         raise Unmet(expected, ", ".join(new) or "none", expectation="list")
 
 
-async def _listed(dialogue: Dialogue) -> list[str]:
-    """The sessions on the first page of the list, which has the newest."""
-    answer = (await dialogue.do("get", path=_PAGE)).answer
+async def _must_page(dialogue: Dialogue, newest: Sequence[str]) -> None:
+    """Read the newest sessions in pages of one. A target without pages shows them all, or the first one again."""
+    for session, following in itertools.pairwise(newest):
+        page = await _listed(dialogue, f"/v1/sessions?limit=1&after={quote(session, safe='')}")
+        if len(page) <= 1 and page not in ([following], [session]):
+            raise Unmet(f"{following} on the page after {session}", ", ".join(page) or "none", expectation="pages")
+
+
+async def _listed(dialogue: Dialogue, path: str = _PAGE) -> list[str]:
+    """The sessions on a page of the list; the first one has the newest."""
+    answer = (await dialogue.do("get", path=path)).answer
     data = dig(answer.body, "data")
     if not isinstance(data, list):
         raise Untested("the list of sessions has another form than that of the contract")

@@ -512,4 +512,34 @@ class RepeatedWordsHideATurn(HistoryReader):
 class ToolResultsFoundById(Rules):
     def paired(self, messages: Sequence[Message]) -> Messages:
         newest = {message["tool_call_id"]: message for message in messages if message["role"] == "tool"}
-        return [newest[each["tool_call_id"]] if each["role"] == "tool" else each for each in super().paired(messages)]
+        return [
+            newest.get(each["tool_call_id"], each) if each["role"] == "tool" else each
+            for each in super().paired(messages)
+        ]
+
+
+@defect("history-window", "Only the last 50 messages of a history are read.")
+class HistoryWindow(HistoryReader):
+    def _stored(self, destination: Destination) -> Messages:
+        return super()._stored(destination)[-50:]
+
+
+@defect("images-not-stored", "Of a message with an image only the text is stored.")
+class ImagesNotStored(Committer):
+    def _messages(self, turn_input: TurnInput, output: TurnOutput) -> Messages:
+        return [_text_of(message) for message in super()._messages(turn_input, output)]
+
+
+def _text_of(message: Message) -> Message:
+    content = message.get("content")
+    if not isinstance(content, list):
+        return message
+    return {**message, "content": "\n".join(str(part["text"]) for part in content if "text" in part)}
+
+
+@defect("pages-by-second", "The next page of the list of sessions begins with those of an earlier second.")
+class PagesBySecond(Store):
+    def page_of_sessions(self, owner: str, after: str | None, limit: int) -> list[Session]:
+        last = self.session(owner, after) if after is not None else None
+        page = super().page_of_sessions(owner, after, limit if last is None else -1)
+        return page if last is None else [each for each in page if each.created < last.created][:limit]
