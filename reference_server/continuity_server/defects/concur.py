@@ -188,9 +188,26 @@ class BusySessionQueues(Rules):
         pass
 
 
+class _UpToTheResponse(HistoryReader):
+    def _named(self, request: TurnRequest, destination: Destination, stored: Messages, *, degraded: bool) -> TurnInput:
+        response = self._store.response(destination.owner, request.previous) if request.previous is not None else None
+        if response is not None and destination.session is not None:
+            stored = self._store.messages(destination.owner, destination.tip, response.epoch, response.upto)
+        return super()._named(request, destination, stored, degraded=degraded)
+
+
+class _WrittenOver(Committer):
+    def _history(self, turn: Turn, output: TurnOutput) -> HistoryWrite:
+        history = super()._history(turn, output)
+        if turn.request.previous is None or history.replace:
+            return history
+        return replace(history, messages=(*turn.input.stored, *history.messages), replace=True)
+
+
 @defect(
     "branch-decided-too-early",
-    "Whether a turn continues a response or branches is decided before it waits for the session.",
+    "Whether a turn continues a response or branches is decided before it waits: of two at once, both continue, and one is lost.",
+    also=(_UpToTheResponse, _WrittenOver),
 )
 class BranchDecidedTooEarly(Agent):
     def _confirmed(self, request: TurnRequest, expected: Destination) -> Destination | None:
