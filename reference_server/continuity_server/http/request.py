@@ -1,12 +1,12 @@
 """Who is calling, with which session in the header; and how a handler answers. What every handler needs of a request."""
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
 from aiohttp import web
 
+from continuity_server import fast_json
 from continuity_server.http.body import parsed
 from continuity_server.rules import Rules
 from continuity_server.rules.error import Case, Refusal, invalid
@@ -31,6 +31,7 @@ class Access:
     def __init__(self, settings: Settings, rules: Rules) -> None:
         self._settings = settings
         self._rules = rules
+        self._single_user = settings.single_user
 
     def principal(self, request: web.Request) -> str:
         """ISOLATE-01: a missing or wrong key is 401, with the same words for both. Every key is compared."""
@@ -51,7 +52,7 @@ class Access:
 
     def check_may_continue(self) -> None:
         """ISOLATE-02: where nobody can prove that a session is theirs, none is continued."""
-        self._rules.check_may_continue(keys=bool(self._settings.keys), single_user=self._settings.single_user)
+        self._rules.check_may_continue(keys=bool(self._settings.keys), single_user=self._single_user)
 
 
 def fields(request: web.Request) -> Iterable[tuple[str, str]]:
@@ -75,7 +76,7 @@ async def json_body(request: web.Request, rules: Rules) -> dict[str, Any]:
 
 
 def answer(body: dict[str, Any], headers: Iterable[tuple[str, str]] = (), status: int = 200) -> web.Response:
-    response = web.Response(body=json.dumps(body).encode(), status=status, content_type="application/json")
+    response = web.Response(body=fast_json.written(body), status=status, content_type="application/json")
     response.headers.extend(headers)
     return response
 
