@@ -1,6 +1,8 @@
 """Defects of COMPRESS: conversations that split, lose what was said or lose their way when the context is compressed."""
 
-from collections.abc import Callable, Mapping, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +13,6 @@ from continuity_server.rules.echo import SessionInfo
 from continuity_server.rules.error import Case, Refusal
 from continuity_server.rules.messages import Message, Messages
 from continuity_server.rules.stream import Event
-from continuity_server.settings import Options
 from continuity_server.store.records import Ended, SlugWrite, Write
 from continuity_server.turn.agent import Agent
 from continuity_server.turn.commit import Committer
@@ -20,6 +21,7 @@ from continuity_server.turn.summarise import Compression
 from continuity_server.turn.types import Destination, Turn, TurnOutput, TurnRequest
 
 Chunk = Mapping[str, Any]
+_STEP_SECONDS = 0.01
 
 
 def _rotated(session: Chunk) -> bool:
@@ -109,18 +111,15 @@ class ForkFollowedAsTip(Rules):
 
 
 @defect("lineage-cycle-hangs", "A cycle in the lineage is followed round and round, and the request never ends.")
-class LineageCycleHangs(Rules):
-    def __init__(self, options: Options) -> None:
-        super().__init__(options)
-        self._steps = 0
-
-    def tip(self, start: Session, read: Callable[[str], Session | None]) -> Session:
-        end = super().tip(start, read)
-        if end.next is None or read(end.next) is None:
-            return end
-        # Every look ends in another place of the cycle, so that the agent looks again, without end.
-        self._steps += 1
-        return replace(end, root=f"{end.root} {self._steps}")
+class LineageCycleHangs(Agent):
+    @asynccontextmanager
+    async def _locked(self, request: TurnRequest) -> AsyncIterator[Destination]:
+        at = self._resolver.destination(request).session
+        while at is not None and at.next is not None:
+            await asyncio.sleep(_STEP_SECONDS)
+            at = self._store.session(at.owner, at.next)
+        async with super()._locked(request) as destination:
+            yield destination
 
 
 @defect("lineage-gap-is-500", "A missing link in the lineage makes every turn of that chain a 500.")

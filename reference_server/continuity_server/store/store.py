@@ -53,6 +53,8 @@ class Store:
         self._deletions = deletions
         self._backfill = backfill
         self._waiting: list[tuple[Change, asyncio.Future[None]]] = []
+        self._checked: set[str] = set()
+        self._relinked = 0
         self.faults = Faults(connection)
 
     def close(self) -> None:
@@ -60,6 +62,8 @@ class Store:
 
     def backfill(self) -> None:
         """MIGRATE-06: complete what a program with the old schema wrote meanwhile, before anybody asks for it."""
+        if self._was_checked("backfill"):
+            return
         try:
             if self._backfill.is_due(self._connection):
                 with transaction(self._connection):
@@ -93,6 +97,10 @@ class Store:
     def messages(self, owner: str, session: str, epoch: int, upto: int = LAST) -> list[Message]:
         with _readable():
             return self._histories.read(owner, session, epoch, upto)
+
+    def links_version(self) -> tuple[int, int]:
+        """Return a value that changes with any link between sessions: set or deleted here, or written by another process."""
+        return self._relinked, self._read("PRAGMA data_version")[0][0]
 
     def last_message(self, owner: str, session: str, epoch: int) -> int:
         with _readable():
@@ -142,11 +150,22 @@ class Store:
 
     def check_writable(self) -> None:
         """Raise StoreUnwritableError if a turn could not be stored now, so that it is refused before the model is asked."""
+        if self._was_checked("writable"):
+            return
         try:
             self._begin()
             self._connection.execute("ROLLBACK")
         except sqlite3.Error as error:
+            self._checked.discard("writable")
             raise StoreUnwritableError from error
+
+    def _was_checked(self, what: str) -> bool:
+        """Whether this was looked at in this round of the event loop. The requests of a round had all arrived when it began, so one look is enough for them."""
+        if not self._checked:
+            asyncio.get_running_loop().call_soon(self._checked.clear)
+        known = what in self._checked
+        self._checked.add(what)
+        return known
 
     async def commit(self, write: Write) -> None:
         """Store one turn, all of it or nothing."""
@@ -161,8 +180,7 @@ class Store:
         """Delete these sessions together, with everything that belongs to them."""
 
         def delete() -> None:
-            for session in sessions:
-                self._deletions.session(owner, session)
+            self._delete_sessions(owner, sessions)
 
         await self._change(delete)
 
@@ -177,8 +195,7 @@ class Store:
         """Delete a conversation object together with its slug and these sessions."""
 
         def delete() -> None:
-            for session in sessions:
-                self._deletions.session(owner, session)
+            self._delete_sessions(owner, sessions)
             self._deletions.conversation(owner, conversation)
 
         await self._change(delete)
@@ -194,8 +211,18 @@ class Store:
     async def link(self, owner: str, session: str, following: str | None) -> None:
         """Set the compression child of a session; None makes the session its own tip again."""
         reason = COMPRESSION if following is not None else None
-        statement = "UPDATE sessions SET next=?, end_reason=? WHERE owner=? AND id=?"
-        await self._execute(statement, following, reason, owner, session)
+
+        def change() -> None:
+            self._relinked += 1
+            statement = "UPDATE sessions SET next=?, end_reason=? WHERE owner=? AND id=?"
+            self._connection.execute(statement, (following, reason, owner, session))
+
+        await self._change(change)
+
+    def _delete_sessions(self, owner: str, sessions: Sequence[str]) -> None:
+        self._relinked += 1
+        for session in sessions:
+            self._deletions.session(owner, session)
 
     def _apply(self, write: Write) -> None:
         apply(self._connection, self._histories, write)
