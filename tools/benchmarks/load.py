@@ -7,7 +7,7 @@ Each client sends a request, reads the whole answer, notes how long it took, and
 import selectors
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -37,16 +37,21 @@ class Client:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What was measured: how many answers came in how many seconds, and how long each took."""
+    """What was measured: how long each answer took in how many seconds. `all_answers` counts those of the warm-up too."""
 
-    answers: int
+    all_answers: int
     seconds: float
     latencies: list[float]
-    last: bytes
 
     @property
     def rate(self) -> float:
-        return self.answers / self.seconds
+        return len(self.latencies) / self.seconds
+
+    def slowest_of(self, share: float) -> float:
+        """The seconds that this share of the answers took at most."""
+        if not self.latencies:
+            raise LoadFailedError(f"no answer came in {self.seconds} s")
+        return sorted(self.latencies)[min(int(share * len(self.latencies)), len(self.latencies) - 1)]
 
 
 def run(port: int, clients: int, seconds: float, requests: Requests, *, warm_up: float = 0.3) -> Load:
@@ -58,6 +63,32 @@ def run(port: int, clients: int, seconds: float, requests: Requests, *, warm_up:
         finally:
             for client in everybody:
                 client.connection.close()
+
+
+def once(port: int, message: bytes) -> bytes:
+    """Send one request, and return the whole answer."""
+    with socket.create_connection(("127.0.0.1", port)) as connection:
+        return _answer(connection, message)
+
+
+def in_a_row(port: int, messages: Iterable[bytes]) -> list[float]:
+    """Send requests one after the other on one connection, and return the seconds that each took."""
+    latencies: list[float] = []
+    with socket.create_connection(("127.0.0.1", port)) as connection:
+        for message in messages:
+            started = time.perf_counter()
+            _answer(connection, message)
+            latencies.append(time.perf_counter() - started)
+    return latencies
+
+
+def _answer(connection: socket.socket, message: bytes) -> bytes:
+    connection.settimeout(_STALLED_SECONDS)
+    connection.sendall(message)
+    answer = bytearray()
+    while not is_whole(answer):
+        answer += connection.recv(_READ)
+    return bytes(answer)
 
 
 def _connected(number: int, port: int, selector: selectors.BaseSelector) -> Client:
@@ -74,7 +105,7 @@ def _measured(
     for client in everybody:
         _send(client, requests)
     begin = time.perf_counter() + warm_up
-    end, now, last = begin + seconds, 0.0, b""
+    end, now, answers = begin + seconds, 0.0, 0
     latencies: list[float] = []
     while now < end:
         for key, _ in selector.select(_STALLED_SECONDS) or _stalled():
@@ -85,9 +116,9 @@ def _measured(
             now = time.perf_counter()
             if begin <= now < end:
                 latencies.append(now - client.started)
-            last = bytes(client.answer)
+            answers += 1
             _send(client, requests)
-    return Load(len(latencies), seconds, latencies, last)
+    return Load(answers, seconds, latencies)
 
 
 def _send(client: Client, requests: Requests) -> None:

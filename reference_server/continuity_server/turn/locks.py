@@ -20,15 +20,15 @@ class Locks:
 
     def chain(self, owner: str, root: str) -> Held:
         """CONCUR-01, -03: turns of one chain of sessions wait for each other, and for no other turn."""
-        return _Hold(self, ("chain", owner, root))
+        return _HeldLock(self, ("chain", owner, root))
 
     def slug(self, principal: str, slug: str) -> Held:
         """SLUG-12: turns of one slug wait for each other, so that its session is created once."""
-        return _Hold(self, ("slug", principal, slug))
+        return _HeldLock(self, ("slug", principal, slug))
 
     def idempotency_key(self, owner: str, key: str) -> Held:
         """ISOLATE-10: where nothing selects a session, turns with the same Idempotency-Key wait for each other."""
-        return _Hold(self, ("key", owner, key))
+        return _HeldLock(self, ("key", owner, key))
 
     async def enter(self, name: Hashable) -> bool:
         """Wait for a lock, and tell whether it had to be waited for."""
@@ -53,7 +53,7 @@ class Locks:
             del self._users[name], self._locks[name]
 
 
-class _Hold(Held):
+class _HeldLock(Held):
     """One lock, held. A turn has up to two of them, and a generator would take three times as long."""
 
     def __init__(self, locks: Locks, name: Hashable) -> None:

@@ -10,8 +10,8 @@ from continuity_server.store.store import Store
 
 _MOST: Final = 10_000
 
-Place = tuple[str, str]
-"""The owner and the id of a session."""
+Link = tuple[str, str, str | None]
+"""The owner and the id of a session, and the session that it went on in."""
 
 
 class Tips:
@@ -19,7 +19,7 @@ class Tips:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._known: dict[Place, str] = {}
+        self._known: dict[Link, str] = {}
         self._links: object = None
 
     def nearest(self, start: Session) -> Session:
@@ -34,11 +34,11 @@ class Tips:
             return
         if len(self._known) >= _MOST:
             self._known.clear()
-        self._known[start.owner, start.id] = tip.id
+        self._known[start.owner, start.id, start.next] = tip.id
 
     def _known_tip(self, start: Session) -> str | None:
         links = self._store.links_version()
         if links != self._links:
             self._links = links
             self._known.clear()
-        return self._known.get((start.owner, start.id))
+        return self._known.get((start.owner, start.id, start.next))
