@@ -4,9 +4,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import figures
 import load
-import pytest
 import scaling
 import turns
 from benchmark_page import pages

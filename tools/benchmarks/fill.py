@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Final
 
 import dialogue
-
 from continuity_server.rules import Rules
 from continuity_server.settings import KEYLESS, Options
 from continuity_server.store.backfill import Backfill

@@ -1,6 +1,6 @@
 """Who is calling, with which session in the header; and how a handler answers. What every handler needs of a request."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -9,6 +9,7 @@ from aiohttp import web
 from continuity_server import fast_json
 from continuity_server.http.body import parsed
 from continuity_server.rules import Rules
+from continuity_server.rules.echo import Fields
 from continuity_server.rules.error import Case, Refusal, invalid
 from continuity_server.settings import KEYLESS, Settings
 
@@ -32,6 +33,7 @@ class Access:
         self._settings = settings
         self._rules = rules
         self._single_user = settings.single_user
+        self._names = frozenset(header.lower().encode() for header in settings.headers)
 
     def principal(self, request: web.Request) -> str:
         """ISOLATE-01: a missing or wrong key is 401, with the same words for both. Every key is compared."""
@@ -45,7 +47,7 @@ class Access:
         return principals[0]
 
     def caller(self, request: web.Request) -> Caller:
-        session = self._rules.sent_id(fields(request), self._settings.headers)
+        session = self._rules.sent_id(fields(request, self._names), self._settings.headers)
         if session is not None:
             self.check_may_continue()
         return Caller(request[PRINCIPAL], session)
@@ -55,12 +57,13 @@ class Access:
         self._rules.check_may_continue(keys=bool(self._settings.keys), single_user=self._single_user)
 
 
-def fields(request: web.Request) -> Iterable[tuple[str, str]]:
-    """Return the header fields as they were sent. Bytes that are not UTF-8 become lone surrogates."""
-    return (
-        (name.decode("ascii", "replace"), value.decode("utf-8", "surrogateescape"))
+def fields(request: web.Request, names: Collection[bytes]) -> Fields:
+    """Return the header fields of these names, in any case, as they were sent. Bytes that are not UTF-8 become lone surrogates."""
+    return [
+        (name.decode("ascii"), value.decode("utf-8", "surrogateescape"))
         for name, value in request.raw_headers
-    )
+        if name.lower() in names
+    ]
 
 
 def idempotency_key(request: web.Request) -> str | None:

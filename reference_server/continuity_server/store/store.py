@@ -8,8 +8,8 @@ import contextlib
 import json
 import logging
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Final
 
 from continuity_server.rules import Rules
 from continuity_server.rules.compress import COMPRESSION, Covered, Session
@@ -22,42 +22,39 @@ from continuity_server.store.histories import LAST, Histories
 from continuity_server.store.records import Replay, StoredConversation, StoredResponse, StoredSlug, Write
 from continuity_server.store.upgrade import transaction
 from continuity_server.store.write import add_conversation, apply, touch
+from continuity_server.store.writer import Change, StoreUnwritableError, Writer
 
 logger = logging.getLogger("continuity.store")
-
-Change = Callable[[], object]
 
 
 class StoreUnreadableError(Exception):
     """The store cannot be read now."""
 
 
-class StoreUnwritableError(Exception):
-    """The store cannot be written now."""
-
-
 class Store:
     """Sessions, messages, responses, slugs and replays of every principal."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917 - it has all parts of the store
         self,
         connection: sqlite3.Connection,
         rules: Rules,
         histories: Histories,
         deletions: Deletions,
         backfill: Backfill,
+        writer: Writer,
     ) -> None:
         self._connection = connection
         self._rules = rules
         self._histories = histories
         self._deletions = deletions
         self._backfill = backfill
-        self._waiting: list[tuple[Change, asyncio.Future[None]]] = []
+        self._writer = writer
         self._checked: set[str] = set()
         self._relinked = 0
         self.faults = Faults(connection)
 
     def close(self) -> None:
+        self._writer.close()
         self._connection.close()
 
     def backfill(self) -> None:
@@ -95,7 +92,7 @@ class Store:
         return [_session(row) for row in self._read(query, owner, root)]
 
     def messages(self, owner: str, session: str, epoch: int, upto: int = LAST) -> list[Message]:
-        with _readable():
+        with _READABLE:
             return self._histories.read(owner, session, epoch, upto)
 
     def links_version(self) -> tuple[int, int]:
@@ -103,7 +100,7 @@ class Store:
         return self._relinked, self._read("PRAGMA data_version")[0][0]
 
     def last_message(self, owner: str, session: str, epoch: int) -> int:
-        with _readable():
+        with _READABLE:
             return self._histories.last(owner, session, epoch)
 
     def response(self, owner: str, response: str) -> StoredResponse | None:
@@ -136,7 +133,7 @@ class Store:
         return _replay(rows[0]) if rows else None
 
     def _read(self, query: str, *values: object) -> list[Any]:
-        with _readable():
+        with _READABLE:
             return self._connection.execute(query, values).fetchall()
 
     def _response(self, row: tuple[Any, ...]) -> StoredResponse:
@@ -153,11 +150,10 @@ class Store:
         if self._was_checked("writable"):
             return
         try:
-            self._begin()
-            self._connection.execute("ROLLBACK")
-        except sqlite3.Error as error:
+            self._writer.check()
+        except StoreUnwritableError:
             self._checked.discard("writable")
-            raise StoreUnwritableError from error
+            raise
 
     def _was_checked(self, what: str) -> bool:
         """Whether this was looked at in this round of the event loop. The requests of a round had all arrived when it began, so one look is enough for them."""
@@ -233,51 +229,21 @@ class Store:
         await self._change(lambda: self._connection.execute(statement, values))
 
     async def _change(self, change: Change) -> None:
-        """DURABLE-02: return when the change is on disk. All changes of one round of the event loop share a commit, or fail together."""
-        loop = asyncio.get_running_loop()
-        done: asyncio.Future[None] = loop.create_future()
-        if not self._waiting:
-            loop.call_soon(self._flush)
-        self._waiting.append((change, done))
-        await done
-
-    def _flush(self) -> None:
-        batch, self._waiting = self._waiting, []
-        try:
-            self._begin()
-            for change, _ in batch:
-                change()
-            self._commit()
-            failed = False
-        except sqlite3.Error:
-            failed = True
-            if self._connection.in_transaction:
-                self._connection.execute("ROLLBACK")
-        for _, done in batch:
-            _settle(done, failed=failed)
-
-    def _begin(self) -> None:
-        self._connection.execute("BEGIN IMMEDIATE")
-
-    def _commit(self) -> None:
-        self._connection.execute("COMMIT")
+        await self._writer.change(change)
 
 
-@contextlib.contextmanager
-def _readable() -> Iterator[None]:
-    try:
-        yield
-    except sqlite3.Error as error:
-        raise StoreUnreadableError from error
+class _Readable:
+    """A block that reads: what SQLite cannot read is StoreUnreadableError."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        if isinstance(error, sqlite3.Error):
+            raise StoreUnreadableError from error
 
 
-def _settle(done: asyncio.Future[None], *, failed: bool) -> None:
-    if done.done():
-        return
-    if failed:
-        done.set_exception(StoreUnwritableError())
-    else:
-        done.set_result(None)
+_READABLE: Final = _Readable()
 
 
 def _session(row: tuple[Any, ...]) -> Session:
