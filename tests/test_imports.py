@@ -32,7 +32,16 @@ LAYERS = {
         "load render",
         "lint __init__",
     ],
-    "continuity_server": ["settings", "rules", "store model", "turn", "http", "defects", "server", "__main__"],
+    "continuity_server": [
+        "settings fast_json",
+        "rules",
+        "store model",
+        "turn",
+        "http",
+        "defects",
+        "server",
+        "__main__",
+    ],
     "continuity_conformance": [
         "core",
         "http",
