@@ -94,7 +94,7 @@ class OgxTarget:
     """OGX (formerly Llama Stack): /v1/responses and conversations."""
 
     versions = ("1.5.0",)
-    any_version = any_wheel = True
+    any_version = any_wheel = any_checkout = True
 
     def profile(self, version: str, say: Say) -> Profile:
         build, python = Build(version), _python()

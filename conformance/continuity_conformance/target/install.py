@@ -24,6 +24,7 @@ from urllib.parse import unquote
 
 from continuity_conformance.core.cache import user_cache
 from continuity_conformance.core.errors import KitError, UsageError
+from continuity_conformance.target.build import digest_of_checkout
 
 Say = Callable[[str], None]
 """Shows one line of progress. The kit writes it to stderr."""
@@ -189,9 +190,12 @@ def _check_released(folder: Path, recipe: _Recipe, output: Sequence[str]) -> Non
 
 
 def _digests(requirements: Sequence[str]) -> list[str]:
-    """Digests of the wheels among the requirements: a wheel that was built again is another one."""
-    files = [each.partition(" @ file://")[2] for each in requirements]
-    return [hashlib.sha256(Path(unquote(file)).read_bytes()).hexdigest() for file in files if file]
+    """Digests of the wheels and checkouts among the requirements: one that has changed is another one."""
+    names = [each.partition(" @ file://")[2] for each in requirements]
+    paths = [Path(unquote(name)) for name in names if name]
+    return [
+        digest_of_checkout(path) if path.is_dir() else hashlib.sha256(path.read_bytes()).hexdigest() for path in paths
+    ]
 
 
 def _wait(installer: "subprocess.Popen[str]", last: "deque[str]", title: str, began: float, say: Say) -> None:

@@ -2,30 +2,25 @@
 
 It is a library, so the agent behind it is ours (`agent.py`). A client names a conversation by `conversation` or `previous_response_id`. No answer tells a
 session: the header `x-agent-session-id` names an execution environment, and differs between the first and the second turn of a chain. People are named by
-`x-agent-user-id`, which Microsoft's platform sets in front of the server.
+`x-agent-user-id`, which Microsoft's platform sets in front of the server. The server keeps every response until it is deleted, so there is no control to evict one.
 """
 
-import asyncio
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 from continuity_conformance.plugin import (
     Build,
-    ControlContext,
     Limits,
     Process,
     Profile,
     Say,
-    Untested,
     python_environment,
 )
 
 _AGENT: Final = Path(__file__).with_name("agent.py")
 _USER: Final = "x-agent-user-id"
-_STATE: Final = "state"
 _ENVIRONMENT: Final = {
-    "AGENTSERVER_STATE_ROOT": f"{{folder}}/{_STATE}",
+    "AGENTSERVER_STATE_ROOT": "{folder}/state",
     "MODEL_URL": "{probe}",
     "PORT": "{port}",
     "OTEL_SDK_DISABLED": "true",
@@ -38,7 +33,7 @@ class AzureAgentServerTarget:
     """azure-ai-agentserver-responses with a small agent: /v1/responses, slugs and chains."""
 
     versions = ("2.3.0",)
-    any_version = any_wheel = True
+    any_version = any_wheel = any_checkout = True
 
     def profile(self, version: str, say: Say) -> Profile:
         build = Build(version)
@@ -60,18 +55,4 @@ class AzureAgentServerTarget:
                 isolated=True,
                 warm_up=60,
             ),
-            controls={"evict": evict},
         )
-
-
-async def evict(context: ControlContext, params: Mapping[str, object]) -> None:
-    """Remove the files of a response, which the server reads again in every turn. Slugs are in other files."""
-    await asyncio.to_thread(_remove, context.file(f"{_STATE}/responses/responses"), str(params["response_id"]))
-
-
-def _remove(folder: Path, response: str) -> None:
-    files = [folder / f"{response}.json", folder / f"{response}.indexes.json"]
-    if not all(file.exists() for file in files):
-        raise Untested(f"the server has no files of {response}")
-    for file in files:
-        file.unlink()
