@@ -10,7 +10,7 @@ import json
 from typing import Final
 
 from continuity_conformance.plugin import Filling, Limits, Process, Profile, Say, ToolCall, npm_environment
-from continuity_plugins.node import node_for
+from continuity_plugins.runtimes import node_that
 
 _KEY: Final = "token-of-alice-for-tests-only"
 _PACKAGE: Final = "@letta-ai/letta-code"
@@ -66,7 +66,7 @@ class LettaTarget:
     any_version = True
 
     def profile(self, version: str, say: Say) -> Profile:
-        node = node_for("Letta Code", "22.19 or newer", lambda *number: number >= (22, 19), say)
+        node = node_that(lambda number: number >= (22, 19), "Letta Code", "22.19", say)
         home = npm_environment(
             f"letta-{version}",
             [f"{_PACKAGE}@{version}"],

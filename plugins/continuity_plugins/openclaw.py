@@ -8,7 +8,7 @@ import json
 from typing import Final
 
 from continuity_conformance.plugin import Limits, Process, Profile, Say, npm_environment
-from continuity_plugins.node import node_for
+from continuity_plugins.runtimes import node_that
 
 _KEY: Final = "token-of-alice-for-tests-only"
 _CONFIG: Final = {
@@ -57,7 +57,7 @@ class OpenClawTarget:
     any_version = True
 
     def profile(self, version: str, say: Say) -> Profile:
-        node = node_for("OpenClaw", "24.16 or newer", _is_supported, say)
+        node = node_that(_is_supported, "OpenClaw", "24.16", say)
         home = npm_environment(f"openclaw-{version}", [f"openclaw@{version}"], say, node=node.parent)
         program = str(home / "node_modules" / "openclaw" / "openclaw.mjs")
         start = (str(node), program, "gateway", "run", "--port", "{port}", "--verbose")
@@ -85,6 +85,6 @@ class OpenClawTarget:
         )
 
 
-def _is_supported(major: int, minor: int) -> bool:
-    """True for 24.16 and later 24.x, and from 26.1: the versions that OpenClaw supports."""
-    return (major == 24 and minor >= 16) or (major, minor) >= (26, 1)  # noqa: PLR2004 - see the docstring
+def _is_supported(node: tuple[int, int]) -> bool:
+    """True for 24.16 and later 24.x, and from 26.1."""
+    return (24, 16) <= node < (25, 0) or node >= (26, 1)
