@@ -41,8 +41,8 @@ _BUSY_WAIT: Final = 0.05
 _SHOWN: Final = 160
 _FIRST_PIECE_WAIT: Final = 1.0
 """Seconds to wait for the first event of a stream before the model goes on. A target that does not stream sends nothing in this time."""
-_NOTICE_WAIT: Final = 0.1
-"""Seconds for the target to notice that the client of a plain request is gone, before the model answers."""
+_NOTICE_WAIT: Final = 1.0
+"""Seconds for the target to notice that the client of a plain request is gone, before the model answers. Some look for that only twice a second."""
 _HUNG_UP: Final = Answer(error="the client hung up on purpose")
 
 _SCRIPTS: Final = {
