@@ -24,6 +24,8 @@ _AGENT: Final = "agent-local-00000000-0000-4000-8000-000000000001"
 _CONTEXT: Final = 30_000
 _FILLING: Final = Filling(4, 24_000)
 """It compresses before a call that would take more than 80 % of the context. It counts 4 characters as a token."""
+_LIMITS: Final = Limits(parallel=6, at_once=6, turn_seconds=60, ids=60, disturbed=2, examples=2, body=20 * 1024 * 1024)
+"""It asks a model that fails again and again, for 36 s, so that most of a run is waiting."""
 _TIME: Final = "2026-01-01T00:00:00.000Z"
 _PROVIDERS: Final = {
     "version": 1,
@@ -87,9 +89,7 @@ class LettaTarget:
             options={"derivation": "none", "compaction": "in-place", "tells": "nothing"},
             offers=frozenset({"responses", "streaming", "idempotency", "compression"}),
             single_user=True,
-            limits=Limits(
-                parallel=2, at_once=6, turn_seconds=60, ids=60, disturbed=1, examples=2, body=20 * 1024 * 1024
-            ),
+            limits=_LIMITS,
             process=Process(
                 (str(node), program, "--backend", "local", "server", *address, *token),
                 ready="/readyz",

@@ -2,14 +2,17 @@
 
 It is a library, so the agent behind it is ours (`agent.py`). A client names a conversation by `conversation` or `previous_response_id`. No answer tells a
 session: the header `x-agent-session-id` names an execution environment, and differs between the first and the second turn of a chain. People are named by
-`x-agent-user-id`, which Microsoft's platform sets in front of the server. The server keeps every response until it is deleted, so there is no control to evict one.
+`x-agent-user-id`, which Microsoft's platform sets in front of the server.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 from continuity_conformance.plugin import (
     Build,
+    ControlContext,
+    Inapplicable,
     Limits,
     Process,
     Profile,
@@ -55,4 +58,10 @@ class AzureAgentServerTarget:
                 isolated=True,
                 warm_up=60,
             ),
+            controls={"evict": evict},
         )
+
+
+async def evict(_: ControlContext, __: Mapping[str, object]) -> None:
+    """Nothing: the server keeps every response until a client deletes it."""
+    raise Inapplicable("the target keeps every response until it is deleted, and never evicts one")
