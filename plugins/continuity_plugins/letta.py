@@ -89,6 +89,7 @@ class LettaTarget:
             options={"derivation": "none", "compaction": "in-place", "tells": "nothing"},
             offers=frozenset({"responses", "streaming", "idempotency", "compression"}),
             single_user=True,
+            evicts=False,
             limits=_LIMITS,
             process=Process(
                 (str(node), program, "--backend", "local", "server", *address, *token),

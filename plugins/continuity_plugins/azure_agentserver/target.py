@@ -5,14 +5,11 @@ session: the header `x-agent-session-id` names an execution environment, and dif
 `x-agent-user-id`, which Microsoft's platform sets in front of the server.
 """
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 from continuity_conformance.plugin import (
     Build,
-    ControlContext,
-    Inapplicable,
     Limits,
     Process,
     Profile,
@@ -49,6 +46,7 @@ class AzureAgentServerTarget:
             identities={name: {_USER: name} for name in ("alice", "bob")},
             options={"derivation": "none", "compaction": "in-place", "environment": "none", "tells": "nothing"},
             offers=frozenset({"responses", "stored-responses", "streaming"}),
+            evicts=False,
             limits=Limits(parallel=4, at_once=6, turn_seconds=60),
             process=Process(
                 (str(home / "bin" / "python"), str(_AGENT)),
@@ -58,10 +56,4 @@ class AzureAgentServerTarget:
                 isolated=True,
                 warm_up=60,
             ),
-            controls={"evict": evict},
         )
-
-
-async def evict(_: ControlContext, __: Mapping[str, object]) -> None:
-    """Nothing: the server keeps every response until a client deletes it."""
-    raise Inapplicable("the target keeps every response until it is deleted, and never evicts one")

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from continuity_conformance.plugin import ControlContext, Inapplicable, Profile, Say
+from continuity_conformance.plugin import Profile, Say
 from continuity_conformance.probe.server import Probe, listening
 from continuity_plugins import letta
 from continuity_plugins.azure_agentserver import target as azure
@@ -65,13 +65,6 @@ def test_azure_is_examined_over_responses_as_two_people(azure_profile: Profile):
 
     assert (path, body["input"]) == ("/v1/responses", "red")
     assert azure_profile.headers_of("bob")[-1] == ("x-agent-user-id", "bob")
-
-
-def test_what_azure_never_does_is_not_applicable():
-    context = ControlContext("", None)  # type: ignore[arg-type] # it sends nothing
-
-    with pytest.raises(Inapplicable, match="never evicts"):
-        asyncio.run(azure.evict(context, {}))  # type: ignore[arg-type] # a control is a coroutine function
 
 
 class TextResponse:
