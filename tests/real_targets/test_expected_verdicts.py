@@ -38,7 +38,7 @@ FOUND = {
     "letta==0.32.18": {
         "HISTORY-02": (PASS, ""),
         "HISTORY-09": (FAIL, "system"),  # the client's system message never reaches the model
-        "DURABLE-01": (FAIL, "expected red, blue, actual blue"),  # a restart forgets which session a key names
+        "DURABLE-01": (FAIL, "expected red, blue, green, actual green"),  # a restart forgets which session a key names
         "CONCUR-01": (PASS, ""),
         "ISOLATE-01": (PASS, ""),
         "SLUG-02": (NOT_APPLICABLE, "takes no slugs"),

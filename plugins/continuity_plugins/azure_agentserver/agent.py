@@ -45,7 +45,8 @@ async def _stream(messages: list[dict[str, str]]) -> AsyncIterator[str]:
         httpx.AsyncClient(timeout=600, trust_env=False) as client,
         client.stream("POST", url, json=body) as model,
     ):
-        model.raise_for_status()
+        if model.is_error:
+            raise RuntimeError(f"the model answered {model.status_code}")
         async for line in model.aiter_lines():
             if line == _END:
                 return
