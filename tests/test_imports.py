@@ -56,7 +56,7 @@ LAYERS = {
         "pytest doctor",
         "cli",
     ],
-    "continuity_plugins": ["hermes nanobot ogx openclaw reference"],
+    "continuity_plugins": ["runtimes", "azure_agentserver hermes letta nanobot ogx openclaw reference"],
 }
 REPORT_KNOWS = {"core", "http", "results", "report"}
 MODULES_IN_A_FOLDER = 18
