@@ -47,7 +47,7 @@ LAYERS = {
         "pytest doctor",
         "cli",
     ],
-    "continuity_plugins": ["hermes nanobot ogx openclaw reference"],
+    "continuity_plugins": ["runtimes", "hermes mastra nanobot ogx openclaw openhands reference"],
 }
 REPORT_KNOWS = {"core", "http", "results", "report"}
 MODULES_IN_A_FOLDER = 18

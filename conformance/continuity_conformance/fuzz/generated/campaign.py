@@ -35,8 +35,9 @@ from continuity_conformance.fuzz.generated.answer_review import BODY_SCHEMAS, An
 from continuity_conformance.fuzz.generated.boundary_values import boundary_fields, non_numbers
 from continuity_conformance.fuzz.generated.document import documented_statuses, request_fields, target_document
 from continuity_conformance.fuzz.names import MAX_LENGTH, RunNames
-from continuity_conformance.fuzz.sync_client import TURN_PATHS, SyncClient
+from continuity_conformance.fuzz.sync_client import SyncClient
 from continuity_conformance.http.messages import Request, parse_json
+from continuity_conformance.target.profile import CHAT_PATH, CONVERSATIONS_PATH, RESPONSES_PATH
 
 ApiOperation = Any
 """APIOperation of schemathesis. Its type parameters are not useful here: there is one kind of schema."""
@@ -50,6 +51,8 @@ _CLIENT_HEADERS: Final = frozenset(
     {"x-schemathesis-testcaseid", "user-agent", "content-length", "accept", "accept-encoding", "connection"}
 )
 """Headers that `requests` and schemathesis add. Our own client sets its own."""
+_WITH_FIELDS: Final = (CHAT_PATH, RESPONSES_PATH, CONVERSATIONS_PATH)
+"""The paths whose requests have the body fields that the profile names."""
 _FIRST: Final = ("createChatCompletion", "createResponse", "createConversation")
 _OPTIONAL: Final = frozenset({"getCapabilities", "listModels", "getHealth", "getResponse", "deleteResponse"})
 """Operations that a target may lack, which other requirements report: they are tried once."""
@@ -248,8 +251,9 @@ class _CampaignRunner:
             if name.lower() not in _CLIENT_HEADERS
         ]
         body = prepared.body.encode() if isinstance(prepared.body, str) else prepared.body
-        if prepared.method == "POST" and isinstance(body, bytes) and str(prepared.path_url).endswith(tuple(TURN_PATHS)):
-            body = self._as_the_target_takes_it(body)
+        path = next((path for path in _WITH_FIELDS if str(prepared.path_url).endswith(path)), "")
+        if isinstance(body, bytes) and path:
+            body = self._as_the_target_takes_it(str(prepared.method), path, body)
         assert prepared.method is not None
         assert prepared.url is not None
         return Request(
@@ -259,12 +263,11 @@ class _CampaignRunner:
             body if isinstance(body, bytes) else None,
         )
 
-    def _as_the_target_takes_it(self, body: bytes) -> bytes:
+    def _as_the_target_takes_it(self, method: str, path: str, body: bytes) -> bytes:
         """The body with the target's own fields and names of fields. What is no JSON object stays as it is."""
         profile, generated = self._client.target.profile, parse_json(body.decode("utf-8", "replace"))
-        if not (profile.body_fields or profile.body_names) or not isinstance(generated, dict):
-            return body
-        return json.dumps(profile.turn_body(generated)).encode()
+        taken = profile.body_of(method, path, generated)
+        return body if taken == generated else json.dumps(taken).encode()
 
     def _add_findings(self, sent: SentCase, *, shrink: bool) -> None:
         if sent.answer.accepted:
