@@ -57,13 +57,13 @@ async def _round(dialogue: Dialogue, number: int) -> None:
         said = [f"{key} turn {turn}" for turn in range(number + 1)]
         selector: dict[str, object] = {"session" if verb == "chat" else "conversation": name}
         exchange = await dialogue.do(verb, None, say=said[-1], **selector)
-        dialogue.untested.extend(await _forgotten(dialogue, exchange, said[0]))
+        dialogue.untested.extend(await _forgotten(dialogue, exchange, said[-2:][0]))
 
 
-async def _forgotten(dialogue: Dialogue, exchange: Exchange, first: str) -> list[str]:
-    """Return a note if the first turn of the session is not seen any more: a target without a store has no connections to it."""
+async def _forgotten(dialogue: Dialogue, exchange: Exchange, before: str) -> list[str]:
+    """Return a note if the turn before this one is not seen: a target without a store has no connections to it. Older turns may be gone (`compaction: truncate`)."""
     await dialogue.record.view(exchange)
-    return [] if first in (exchange.seen or ()) else ["the target keeps no history, so it has no store to be watched"]
+    return [] if before in (exchange.seen or ()) else ["the target keeps no history, so it has no store to be watched"]
 
 
 def _sessions(dialogue: Dialogue) -> tuple[str, list[str]]:

@@ -23,6 +23,7 @@ DEFAULT_SESSIONS: Final = "/v1/sessions"
 CHAT_PATH: Final = "/v1/chat/completions"
 RESPONSES_PATH: Final = "/v1/responses"
 CONVERSATIONS_PATH: Final = "/v1/conversations"
+_ABSENT: Final = object()
 LEFT_OUT: Final = "none"
 """In `body_names`: the target does not take this field."""
 DEFAULT_OPTIONS: Final[Mapping[str, str]] = MappingProxyType(
@@ -199,8 +200,15 @@ class Profile:
 
     def turn_body(self, body: Mapping[str, object]) -> dict[str, object]:
         """The body of a turn as this target takes it: with the fields that it always wants, and with its names of fields."""
-        named = {self.body_names.get(name, name): value for name, value in body.items() if not self.leaves_out(name)}
+        own = {name: self._own_form(name, value) for name, value in body.items() if not self.leaves_out(name)}
+        named = {self.body_names.get(name, name): value for name, value in own.items() if value is not _ABSENT}
         return {**self.body_fields, **named}
+
+    def _own_form(self, name: str, value: object) -> object:
+        """The value of a field. A field of the target's own in place of `conversation` takes its text: neither an object nor null."""
+        if name != "conversation" or name not in self.body_names:
+            return value
+        return _ABSENT if value is None else (dig(value, "id") or value)
 
     def new_conversation(self, body: Mapping[str, object] = MappingProxyType({})) -> dict[str, object]:
         """The body of POST /v1/conversations as this target takes it."""

@@ -5,16 +5,28 @@ own. A request names the agent (`agent_id`) and leaves out `model`, which would 
 POST /v1/conversations made. The model sees the last ten messages of a conversation, and no summary of the others.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from continuity_conformance.plugin import Filling, Limits, Process, Profile, Say, npm_environment
+from continuity_conformance.plugin import (
+    ControlContext,
+    Filling,
+    Inapplicable,
+    Limits,
+    Process,
+    Profile,
+    Say,
+    npm_environment,
+)
 from continuity_plugins.runtimes import node_that
 
 _PACKAGES: Final = ("@mastra/hono@1.7.9", "@mastra/libsql@1.23.1", "@mastra/memory@1.31.0")
 """The packages that belong to the default version. They accept every @mastra/core from 1.68 on."""
 _OTHERS: Final = ("@hono/node-server@1.19.19", "hono@4.13.18", "zod@4.6.7")
 _SERVER: Final = Path(__file__).with_name("server.mjs")
+_WINDOW: Final = Filling(turns=6)
+"""The model sees the last ten messages (`lastMessages` of its memory, by default): five turns, of which one is the current one, and a half."""
 _AGENT: Final = {"agent_id": "agent"}
 
 
@@ -47,8 +59,14 @@ class MastraTarget:
                 isolated=True,
                 warm_up=60,
             ),
-            filling=Filling(6),
+            controls={"evict": evict},
+            filling=_WINDOW,
         )
+
+
+async def evict(_: ControlContext, __: Mapping[str, object]) -> None:
+    """Nothing: a response is a message of its conversation, and the server never forgets it alone."""
+    raise Inapplicable("the target keeps a response as a message of its conversation, and never evicts one")
 
 
 def _is_supported(node: tuple[int, int]) -> bool:

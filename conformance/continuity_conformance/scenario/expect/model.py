@@ -33,11 +33,24 @@ async def sees(record: Record, exchange: Exchange, wanted: Any) -> None:
 def fits_window(record: Record, pattern: Sequence[str], seen: Sequence[str]) -> bool:
     """Whether the target dropped the oldest turns as it declares: `compaction: truncate`, and a context that this conversation fills."""
     filling = record.context.target.profile.filling
-    if not truncates(record) or filling is None or len(pattern) < filling.turns:
+    turns = [turn for label in pattern if not label.startswith("maybe ") for turn in _expanded(label, record)]
+    if not truncates(record) or filling is None or len(turns) < filling.turns:
         return False
-    size = sum(len(record.wording.user_text(label)) for label in pattern)
+    size = sum(len(record.wording.user_text(turn)) for turn in turns)
     full = size >= filling.characters * filling.turns
-    return full and len(seen) >= filling.turns - 1 and list(pattern[-len(seen) :]) == list(seen)
+    return full and len(seen) >= filling.turns - 1 and is_end(pattern, seen, record.copies)
+
+
+def is_end(pattern: Sequence[str], seen: Sequence[str], copies: Mapping[str, Sequence[str]]) -> bool:
+    """Whether `seen` is what is left of the pattern after its oldest turns were dropped. Of the copies of `each x`, any may be the oldest."""
+    for number, label in enumerate(pattern):
+        accepted = set(copies[label.removeprefix("each ")]) if label.startswith("each ") else set()
+        left = [count for count in range(1, len(accepted)) if len(accepted & set(seen[:count])) == count]
+        if matches(pattern[number:], seen, copies):
+            return True
+        if any(matches(pattern[number + 1 :], seen[count:], copies) for count in left):
+            return True
+    return False
 
 
 def differences(pattern: Sequence[str], seen: Sequence[str]) -> tuple[str, ...]:
