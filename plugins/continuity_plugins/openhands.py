@@ -49,6 +49,7 @@ _ENVIRONMENT: Final = {
     "OH_PERSISTENCE_DIR": _HOME,
     "OH_CONVERSATIONS_PATH": "{folder}/conversations",
     "OH_WORKSPACE_PATH": "{folder}/workspace",
+    "OH_LEASE_TTL_SECONDS": "0",
     "OH_ENABLE_VSCODE": "false",
     "OH_ENABLE_BROWSER": "false",
     "OH_PRELOAD_TOOLS": "false",
@@ -79,7 +80,7 @@ class OpenHandsTarget:
             options={"derivation": "none", "compaction": "in-place"},
             offers=frozenset({"streaming", "compression", "sessions"}),
             single_user=True,
-            limits=Limits(parallel=8, at_once=6, turn_seconds=90, ids=20, disturbed=2, examples=2),
+            limits=Limits(parallel=8, at_once=6, turn_seconds=90, ids=20, servers=2, disturbed=2, examples=2),
             process=Process(
                 (str(home / "bin" / "agent-server"), "--host", "127.0.0.1", "--port", "{port}"),
                 env=_ENVIRONMENT,

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from continuity_conformance.checks.registry import a_started_process, check, disturbing, on
-from continuity_conformance.core.failure import Unmet, Untested
+from continuity_conformance.core.failure import Inapplicable, Unmet, Untested
 from continuity_conformance.http.messages import dig
 from continuity_conformance.scenario.dialogue import Dialogue
 from continuity_conformance.scenario.exchange import Exchange
@@ -105,7 +105,11 @@ def _must_equal(ours: list[str], derived: int, new: list[str]) -> None:
 
 async def _listed(dialogue: Dialogue) -> list[str]:
     """The sessions on the first page of the list, which has the newest."""
-    answer = (await dialogue.do("get", path=_PAGE)).answer
+    profile = dialogue.context.target.profile
+    expected = {} if profile.documented_sessions else {"status": "any"}
+    answer = (await dialogue.do("get", expected, path=_PAGE)).answer
+    if not answer.accepted:
+        raise Inapplicable(f"the target has no list of sessions at {profile.sessions}")
     data = dig(answer.body, "data")
     if not isinstance(data, list):
         raise Untested("the list of sessions has another form than that of the contract")

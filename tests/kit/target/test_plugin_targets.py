@@ -17,7 +17,16 @@ from continuity_conformance import plugin
 from continuity_conformance.core import entry_points as discovery
 from continuity_conformance.core.errors import KitError, UsageError
 from continuity_conformance.core.verdicts import Result, Verdict
-from continuity_conformance.plugin import Build, ControlContext, HttpControl, Inapplicable, Process, Profile, Say, Untested
+from continuity_conformance.plugin import (
+    Build,
+    ControlContext,
+    HttpControl,
+    Inapplicable,
+    Process,
+    Profile,
+    Say,
+    Untested,
+)
 from continuity_conformance.run.session import Run
 from continuity_conformance.target import resolve as targets
 from continuity_conformance.target.control_context import ApiControl, how
