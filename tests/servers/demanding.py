@@ -2,7 +2,7 @@
 
 `python demanding.py PORT MODEL_URL [DEMAND …]` starts it. The demands: `uuid` (session ids and slugs are UUIDs, else 422), `agent` (every turn has the body field
 `agent_id`), `no-model` (a turn with `model` is refused), `conversation_id` (the name of `conversation`), `users` (the header X-User-Id says who it is, as a proxy
-sets it), `base` (the API is under /api), `made` (slugs are texts that POST /v1/conversations made, for an agent). Who sends no session id gets a new UUID.
+sets it), `base` (the API is under /api), `header` (a header that is empty is refused), `made` (slugs are texts that POST /v1/conversations made, for an agent). Who sends no session id gets a new UUID.
 """
 
 import asyncio
@@ -80,7 +80,7 @@ class Demanding:
             raise RefusedError(400, "agent_id is missing")
         if "no-model" in self._demands and "model" in body:
             raise RefusedError(400, "model is not taken here")
-        if request.headers.get(HEADER):
+        if request.headers.get(HEADER) or ("header" in self._demands and HEADER in request.headers):
             self._id(request.headers[HEADER])
         return body
 

@@ -77,6 +77,13 @@ def test_without_the_form_of_ids_the_same_target_fails(tmp_path):
     assert verdicts(played(lenient, "HISTORY-02"))["HISTORY-02"] is Verdict.FAIL
 
 
+def test_an_empty_header_is_no_id_of_another_form(tmp_path):
+    strict, lenient = (profile(tmp_path, ["uuid", *more], ["ids: uuid"]) for more in (["header"], []))
+
+    assert verdicts(played(strict, "ECHO-04")) == {"ECHO-04": Verdict.FAIL}
+    assert verdicts(played(lenient, "ECHO-04")) == {"ECHO-04": Verdict.PASS}
+
+
 def test_principals_by_headers_are_two_people_and_have_no_keys(tmp_path):
     results = played(profile(tmp_path, ["users"], [DEMANDS["users"]]), "ISOLATE-06", "ISOLATE-01", "CONTRACT-08")
 

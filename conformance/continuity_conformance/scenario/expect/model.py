@@ -90,7 +90,9 @@ async def recalls(record: Record, exchange: Exchange, wanted: Any) -> None:
     verbatim_only, summarised_only = (_with(word, wanted) for word in ("verbatim", "summarised"))
     labels = [label for word in wanted for label in _expanded(word, record)]
     twice = [label for label in labels if seen.count(label) > 1]
-    twice += [label for label in summarised_only if label in seen and not _is_kept_head(record, view, label)]
+    twice += [
+        label for label in summarised_only if label in seen and not is_kept_first(view, record.wording.mark(label))
+    ]
     lost = [label for label in labels if label not in seen and not _is_covered(record, view, label)]
     lost += [label for label in verbatim_only if label not in seen]
     verbatim = [label for label in labels if label in seen]
@@ -105,10 +107,10 @@ async def recalls(record: Record, exchange: Exchange, wanted: Any) -> None:
         raise Unmet(listed(wanted), actual, kinds=kinds)
 
 
-def _is_kept_head(record: Record, view: View, label: str) -> bool:
-    """Whether a turn is verbatim because the target keeps the first turns, and summarises others after them."""
+def is_kept_first(view: View, mark: str) -> bool:
+    """Whether a turn is verbatim because the target keeps the first turns, and summarises others in their place."""
     seen = {sighting.mark for sighting in view.sightings if sighting.kind != "summary"}
-    return record.wording.mark(label) not in view.summarised and bool(view.summarised - seen)
+    return mark not in view.summarised and bool(view.summarised - seen)
 
 
 def _is_covered(record: Record, view: View, label: str) -> bool:
