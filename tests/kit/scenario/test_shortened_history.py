@@ -44,6 +44,6 @@ def test_only_the_oldest_turns_may_be_missing(pattern: str, seen: str, holds: bo
 )
 def test_a_first_turn_may_be_kept_where_others_are_in_the_summary_alone(seen: str, summarised: str, holds: bool):
     """A server that keeps everything, or shows the first turn twice, has not compressed it."""
-    sightings = tuple(Sighting("user", mark) for mark in seen.split())
+    sightings = tuple(Sighting("user", "user", mark) for mark in seen.split())
 
     assert is_kept_first(View(sightings, frozenset(summarised.split())), "red") is holds
