@@ -76,7 +76,7 @@ class OpenHandsTarget:
             model="openhands_probe",
             ids=IdForm.read("uuid"),
             principals={"alice": _KEY},
-            key_field=KeyField("X-Session-API-Key", "{key}"),
+            key_field=KeyField.read("X-Session-API-Key: {key}"),
             options={"derivation": "none", "compaction": "in-place"},
             offers=frozenset({"streaming", "compression", "sessions"}),
             single_user=True,
