@@ -54,6 +54,9 @@ _ENVIRONMENT: Final = {
     "OH_ENABLE_BROWSER": "false",
     "OH_PRELOAD_TOOLS": "false",
     "DO_NOT_TRACK": "1",
+    "LOG_LEVEL": "WARNING",
+    "LOG_RICH_TRACEBACKS": "false",
+    "PYTHONWARNINGS": "ignore",
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",
     "PYTHONDONTWRITEBYTECODE": "1",
 }
