@@ -51,7 +51,7 @@ class MastraTarget:
             options={"derivation": "none", "compaction": "truncate", "environment": "none", "tells": "nothing"},
             offers=frozenset({"responses", "stored-responses", "conversations", "streaming", "compression"}),
             single_user=True,
-            limits=Limits(parallel=6, at_once=8, turn_seconds=60, ids=100),
+            limits=Limits(parallel=6, at_once=8, turn_seconds=60),
             process=Process(
                 (*program, "{port}", "{probe}", "{folder}/mastra.db"),
                 base="/api",
