@@ -5,6 +5,7 @@ mark and the number of the model call), a summary `[sum#18]`. A model without a 
 `[a:7f3a9b21#17 saw u:7f3a9b21]`, `[sum#18 covers u:7f3a9b21]`. A bracket is one mark: marks inside it do not count on their own.
 """
 
+import functools
 import re
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
@@ -131,13 +132,19 @@ def _in_message(message: Mapping[str, object]) -> Iterator[Sighting]:
     if role == "tool":
         yield Sighting("result", role, mark=str(message.get("tool_call_id", "")), text=text)
         return
-    marks = [_from_match(match, role) for match in _BRACKET.finditer(text)]
+    marks = _in_text(text, role)
     yield from marks
     calls = message.get("tool_calls")
     calls = calls if isinstance(calls, Sequence) else ()
     yield from (Sighting("call", role, mark=str(call.get("id", ""))) for call in calls if isinstance(call, Mapping))
     if not marks and not calls:
         yield Sighting("text", role, text=text)
+
+
+@functools.lru_cache(maxsize=4096)
+def _in_text(text: str, role: str) -> tuple[Sighting, ...]:
+    """The marks of one text. Every call repeats the history of its conversation, so the same texts come again and again."""
+    return tuple(_from_match(match, role) for match in _BRACKET.finditer(text))
 
 
 def _from_match(match: re.Match[str], role: str) -> Sighting:
