@@ -77,6 +77,8 @@ def _unsupported_forms(context: Context, scenario: Scenario) -> Iterator[tuple[V
         )
     if target.profile.slugs == "none" and scenario.uses_slugs:
         yield Verdict.NOT_APPLICABLE, "the target takes no slugs (`conversation`)"
+    if (own := target.profile.body_names.get("conversation")) and scenario.varies_slug_form:
+        yield Verdict.NOT_APPLICABLE, f"the target has a field of its own in place of `conversation`: {own}, a text"
     if target.profile.slugs == "made" and scenario.chooses_slug_text:
         yield Verdict.NOT_APPLICABLE, "the target creates its slugs (`conversation`) itself and accepts no others"
 

@@ -17,7 +17,16 @@ from continuity_conformance import plugin
 from continuity_conformance.core import entry_points as discovery
 from continuity_conformance.core.errors import KitError, UsageError
 from continuity_conformance.core.verdicts import Result, Verdict
-from continuity_conformance.plugin import Build, ControlContext, HttpControl, Process, Profile, Say, Untested
+from continuity_conformance.plugin import (
+    Build,
+    ControlContext,
+    HttpControl,
+    Inapplicable,
+    Process,
+    Profile,
+    Say,
+    Untested,
+)
 from continuity_conformance.run.session import Run
 from continuity_conformance.target import resolve as targets
 from continuity_conformance.target.control_context import ApiControl, how
@@ -221,16 +230,24 @@ async def believes_itself(_: ControlContext, __: Mapping[str, object]) -> None:
     """Do nothing, and say that all is well."""
 
 
+async def never_happens(_: ControlContext, __: Mapping[str, object]) -> None:
+    raise Inapplicable("the target never evicts anything")
+
+
 def slug_03(control: plugin.Control) -> Result:
+    return with_evictions("SLUG-03", control)
+
+
+def with_evictions(id_: str, control: plugin.Control) -> Result:
     profile = reference_profile()
     assert profile.process is not None
     start = tuple(word for word in profile.process.start if not word.startswith("--controls"))
     given = replace(
         profile, process=replace(profile.process, start=start), token="", controls={"evict": control}, offers=None
     )
-    requirement = next(each for each in load_spec().requirements if each.id == "SLUG-03")
+    requirement = next(each for each in load_spec().requirements if each.id == id_)
     with Run(targets.resolve(None, given), [requirement]) as run:
-        return run.result("SLUG-03")
+        return run.result(id_)
 
 
 def test_a_control_of_a_plugin_works_on_the_targets_files():
@@ -251,6 +268,13 @@ def test_a_control_that_does_not_work_is_not_tested(control: plugin.Control, rea
 
     assert result.verdict is Verdict.NOT_TESTED
     assert reason in result.reason
+
+
+@pytest.mark.parametrize(("id_", "verdict"), [("SLUG-03", Verdict.NOT_APPLICABLE), ("CONTRACT-21", Verdict.PASS)])
+def test_where_a_control_says_that_it_does_not_apply_the_rest_is_played(id_: str, verdict: Verdict):
+    result = with_evictions(id_, never_happens)
+
+    assert result.verdict is verdict, result.reason
 
 
 async def without_a_word(_: ControlContext, __: Mapping[str, object]) -> None: ...

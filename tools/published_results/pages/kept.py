@@ -24,6 +24,7 @@ _IN_WORDS = (
     ),
     (re.compile(r"CACHE/targets/[^/\s]+/bin/"), ""),
     (re.compile(r"\bhost=[\w.-]+ \| os=[^|]+\|"), "host=… | os=… |"),
+    (re.compile(r" Add it here - https?://[\w./-]+"), ""),
     (re.compile(r" — install from https?://[\w./-]+"), ""),
 )
 """Files that are not published, and hosts that a target speaks of."""
