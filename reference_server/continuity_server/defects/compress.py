@@ -1,8 +1,8 @@
 """Defects of COMPRESS: conversations that split, lose what was said or lose their way when the context is compressed."""
 
-import sqlite3
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -13,19 +13,17 @@ from continuity_server.rules.echo import SessionInfo
 from continuity_server.rules.error import Case, Refusal
 from continuity_server.rules.messages import Message, Messages
 from continuity_server.rules.stream import Event
-from continuity_server.settings import Options
-from continuity_server.store.backfill import Backfill
-from continuity_server.store.deletions import Deletions
-from continuity_server.store.histories import Histories
 from continuity_server.store.records import Ended, HistoryWrite, SlugWrite, Write
 from continuity_server.store.store import Store
 from continuity_server.turn.agent import Agent
 from continuity_server.turn.commit import Committer
+from continuity_server.turn.locks import Held
 from continuity_server.turn.resolve import Resolver
 from continuity_server.turn.summarise import Compression
 from continuity_server.turn.types import Destination, Turn, TurnOutput, TurnRequest
 
 Chunk = Mapping[str, Any]
+_STEP_SECONDS = 0.01
 
 
 def _rotated(session: Chunk) -> bool:
@@ -115,18 +113,15 @@ class ForkFollowedAsTip(Rules):
 
 
 @defect("lineage-cycle-hangs", "A cycle in the lineage is followed round and round, and the request never ends.")
-class LineageCycleHangs(Rules):
-    def __init__(self, options: Options) -> None:
-        super().__init__(options)
-        self._steps = 0
-
-    def tip(self, start: Session, read: Callable[[str], Session | None]) -> Session:
-        end = super().tip(start, read)
-        if end.next is None or read(end.next) is None:
-            return end
-        # Every look ends in another place of the cycle, so that the agent looks again, without end.
-        self._steps += 1
-        return replace(end, root=f"{end.root} {self._steps}")
+class LineageCycleHangs(Agent):
+    @asynccontextmanager
+    async def _locked(self, request: TurnRequest) -> AsyncIterator[Destination]:
+        at = self._resolver.destination(request).session
+        while at is not None and at.next is not None:
+            await asyncio.sleep(_STEP_SECONDS)
+            at = self._store.session(at.owner, at.next)
+        async with super()._locked(request) as destination:
+            yield destination
 
 
 @defect("lineage-gap-is-500", "A missing link in the lineage makes every turn of that chain a 500.")
@@ -310,16 +305,9 @@ class DerivedBodySentWholeAgain(Rules):
     "A start repairs missing links between sessions, and takes a branch for the continuation of its origin.",
 )
 class BranchFollowedAfterRestart(Store):
-    def __init__(
-        self,
-        connection: sqlite3.Connection,
-        rules: Rules,
-        histories: Histories,
-        deletions: Deletions,
-        backfill: Backfill,
-    ) -> None:
-        super().__init__(connection, rules, histories, deletions, backfill)
-        connection.execute(
+    def __init__(self, *parts: Any) -> None:
+        super().__init__(*parts)
+        self._connection.execute(
             "UPDATE sessions AS origin SET next=(SELECT max(id) FROM sessions WHERE owner=origin.owner "
             "AND parent=origin.id) WHERE next IS NULL"
         )
@@ -362,6 +350,6 @@ class _ReadWrittenBack(Committer):
     also=(_ReadWrittenBack,),
 )
 class ChainLockedBySentId(Agent):
-    def _chain_lock(self, request: TurnRequest, destination: Destination) -> AbstractAsyncContextManager[None]:
+    def _chain_lock(self, request: TurnRequest, destination: Destination) -> Held:
         named = replace(destination, chain=request.header or destination.chain)
         return super()._chain_lock(request, named)

@@ -1,7 +1,7 @@
 """Defects of CONCUR: turns that cross each other, sessions that mix, and one that stops them all."""
 
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import fields, replace
 from typing import ClassVar
 
@@ -15,7 +15,7 @@ from continuity_server.store.records import HistoryWrite, Write
 from continuity_server.turn.agent import Agent
 from continuity_server.turn.commit import Committer
 from continuity_server.turn.history import HistoryReader
-from continuity_server.turn.locks import Locks
+from continuity_server.turn.locks import Held, Locks
 from continuity_server.turn.summarise import Compression
 from continuity_server.turn.types import Destination, Outcome, Sink, Turn, TurnInput, TurnOutput, TurnRequest
 
@@ -26,11 +26,11 @@ from continuity_server.turn.types import Destination, Outcome, Sink, Turn, TurnI
     "ogx 1.5.0",
 )
 class TurnsShareABase(Locks):
-    def chain(self, owner: str, root: str) -> AbstractAsyncContextManager[None]:  # noqa: ARG002 - that is the defect
-        return nullcontext()
+    def chain(self, owner: str, root: str) -> Held:  # noqa: ARG002 - that is the defect
+        return nullcontext(enter_result=False)
 
-    def slug(self, principal: str, slug: str) -> AbstractAsyncContextManager[None]:  # noqa: ARG002 - nor by slug
-        return nullcontext()
+    def slug(self, principal: str, slug: str) -> Held:  # noqa: ARG002 - nor by slug
+        return nullcontext(enter_result=False)
 
 
 @defect(
@@ -117,13 +117,13 @@ class SessionToldOfTheLatestRequest(Rules):
 
 @defect("one-lock-for-all-sessions", "A turn waits for every other turn of the server, whatever its session.")
 class OneLockForAllSessions(Locks):
-    def chain(self, owner: str, root: str) -> AbstractAsyncContextManager[None]:  # noqa: ARG002 - that is the defect
+    def chain(self, owner: str, root: str) -> Held:  # noqa: ARG002 - that is the defect
         return super().chain("", "all")
 
 
 @defect("one-lock-for-all-slugs", "A turn of a slug waits for the turns of every other slug.")
 class OneLockForAllSlugs(Locks):
-    def slug(self, principal: str, slug: str) -> AbstractAsyncContextManager[None]:  # noqa: ARG002 - that is the defect
+    def slug(self, principal: str, slug: str) -> Held:  # noqa: ARG002 - that is the defect
         return super().slug(principal, "all")
 
 

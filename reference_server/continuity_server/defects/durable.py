@@ -16,6 +16,7 @@ from continuity_server.rules.messages import Message, Messages
 from continuity_server.store.histories import LAST, Histories
 from continuity_server.store.records import Write
 from continuity_server.store.store import Store
+from continuity_server.store.writer import Writer
 from continuity_server.turn.agent import Agent
 from continuity_server.turn.commit import Committer
 from continuity_server.turn.history import HistoryReader
@@ -80,15 +81,15 @@ class ResponsesLostOnRestart(Resolver):
     "Turns are answered before they are on disk: a clean stop writes them, a kill loses them.",
     "hermes-agent#80921",
 )
-class AcknowledgedBeforeStored(Store):
+class AcknowledgedBeforeStored(Writer):
     def close(self) -> None:
         if self._connection.in_transaction:
             super()._commit()
         super().close()
 
-    def check_writable(self) -> None:
+    def check(self) -> None:
         if not self._connection.in_transaction:
-            super().check_writable()
+            super().check()
 
     def _begin(self) -> None:
         if not self._connection.in_transaction:

@@ -78,7 +78,11 @@ class RefusedKeyLearnsSession(Access):
         try:
             return super().principal(request)
         except Refusal as refusal:
-            named = (value for name, value in fields(request) if self._rules.is_header(name, HEADER))
+            named = (
+                value
+                for name, value in fields(request, {HEADER.lower().encode()})
+                if self._rules.is_header(name, HEADER)
+            )
             refusal.session = next(named, "unknown")
             raise
 
@@ -560,7 +564,7 @@ class ErrorRepeatsKey(Access):
         try:
             return super().principal(request)
         except Refusal:
-            sent = next((value for name, value in fields(request) if name.lower() == "authorization"), "none")
+            sent = next((value for name, value in fields(request, {b"authorization"})), "none")
             raise Refusal(Case.INVALID_KEY, f"The API key is wrong: {sent}") from None
 
 

@@ -135,7 +135,7 @@ class ConversationCreatedTwice(ConversationsHandler):
     async def post(self, request: web.Request) -> web.Response:
         made = StoredConversation("conv_default", 0, {})
         if self._store.conversation(request[PRINCIPAL], made.id) is None:
-            await self._store.add_conversation(request[PRINCIPAL], made, self._rules.minted("sess_"))
+            await self._store.add_conversation(request[PRINCIPAL], made)
         return answer({"id": made.id, "object": "conversation", "created_at": made.created, "metadata": made.metadata})
 
 

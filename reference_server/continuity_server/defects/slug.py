@@ -1,7 +1,7 @@
 """Defects of SLUG: slugs that lose their session, share it or are not what was sent, and responses that come back or never were."""
 
 import secrets
-from contextlib import AbstractAsyncContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +18,7 @@ from continuity_server.store.store import Store
 from continuity_server.turn.agent import Agent
 from continuity_server.turn.commit import Committer
 from continuity_server.turn.history import HistoryReader
-from continuity_server.turn.locks import Locks
+from continuity_server.turn.locks import Held, Locks
 from continuity_server.turn.resolve import Resolver
 from continuity_server.turn.summarise import Compression
 from continuity_server.turn.types import Destination, Outcome, Turn, TurnOutput, TurnRequest
@@ -209,8 +209,8 @@ class SlugStaysOnParent(Resolver):
 
 @defect("slug-race-many-sessions", "First requests of one slug at once start a session each.", "hermes-agent 0.16.0")
 class SlugRaceManySessions(Locks):
-    def slug(self, principal: str, slug: str) -> AbstractAsyncContextManager[None]:  # noqa: ARG002 - that is the defect
-        return nullcontext()
+    def slug(self, principal: str, slug: str) -> Held:  # noqa: ARG002 - that is the defect
+        return nullcontext(enter_result=False)
 
 
 @defect(

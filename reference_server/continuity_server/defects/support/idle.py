@@ -1,11 +1,7 @@
 """What several defects need: a store that forgets at a start what nobody used since the start before."""
 
-import sqlite3
+from typing import Any
 
-from continuity_server.rules import Rules
-from continuity_server.store.backfill import Backfill
-from continuity_server.store.deletions import Deletions
-from continuity_server.store.histories import Histories
 from continuity_server.store.records import Write
 from continuity_server.store.store import Store
 
@@ -16,18 +12,11 @@ class IdleForgettingStore(Store):
     forget = ""
     """The statement that forgets what is not in the table `used`."""
 
-    def __init__(
-        self,
-        connection: sqlite3.Connection,
-        rules: Rules,
-        histories: Histories,
-        deletions: Deletions,
-        backfill: Backfill,
-    ) -> None:
-        super().__init__(connection, rules, histories, deletions, backfill)
-        connection.execute("CREATE TABLE IF NOT EXISTS used (owner TEXT, name TEXT, PRIMARY KEY (owner, name))")
-        connection.execute(self.forget)
-        connection.execute("DELETE FROM used")
+    def __init__(self, *parts: Any) -> None:
+        super().__init__(*parts)
+        self._connection.execute("CREATE TABLE IF NOT EXISTS used (owner TEXT, name TEXT, PRIMARY KEY (owner, name))")
+        self._connection.execute(self.forget)
+        self._connection.execute("DELETE FROM used")
 
     def used(self, write: Write) -> str | None:
         """Return the name of what a turn uses."""
