@@ -140,6 +140,12 @@ class Scenario:
         return any("conversation" in step.params for step in self.walk() if step.verb == "respond")
 
     @property
+    def varies_slug_form(self) -> bool:
+        """True if a slug is sent as an object, or as null."""
+        sent = [step.params["conversation"] for step in self.walk() if "conversation" in step.params]
+        return any(slug is None or isinstance(slug, Mapping) for slug in sent)
+
+    @property
     def chooses_slug_text(self) -> bool:
         """True if the exact text of a slug matters: it is written in the step or an example, and is not expected to be refused."""
         fields = {f"${field}" for example in self.examples for field in example}
@@ -166,9 +172,12 @@ class Scenario:
         return any("model" in step.params or step.during or _leaves_unanswered(step) for step in self.walk())
 
 
+_CLIENT_CALLS = ("calls client", "calls client twice", "calls client as before")
+
+
 def calls_client(model: object) -> bool:
     """True if the model calls a tool of the client in this turn, alone or together with a tool of the target."""
-    return model == "calls client" or (isinstance(model, dict) and "calls" in model)
+    return model in _CLIENT_CALLS or (isinstance(model, dict) and "calls" in model)
 
 
 def _leaves_unanswered(step: Step) -> bool:

@@ -41,6 +41,9 @@ _AREAS: Final[Mapping[str, tuple[str, ...]]] = {
     "rules.slug": ("SLUG",),
     "store.store": ("HISTORY", "SLUG", "DURABLE", "DELETE", "MIGRATE", "ISOLATE", "DERIVE", "COMPRESS", "CONTRACT"),
     "rules.stream": ("STREAM", "COMPRESS"),
+    "store.wal": ("DURABLE",),
+    "store.writer": ("HISTORY", "DURABLE", "CONCUR"),
+    "turn.tips": ("COMPRESS", "DELETE"),
     "store.write": ("HISTORY", "SLUG", "DURABLE", "COMPRESS", "ISOLATE", "DERIVE", "MIGRATE"),
 }
 """Where a mutant of a module is likely to show."""

@@ -1,11 +1,13 @@
 """Checks of HISTORY: the open files of the target, and the list of its sessions."""
 
+import asyncio
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
+from urllib.parse import quote
 
 from continuity_conformance.checks.registry import a_started_process, check, disturbing, on
-from continuity_conformance.core.failure import Unmet, Untested
+from continuity_conformance.core.failure import Inapplicable, Unmet, Untested
 from continuity_conformance.http.messages import dig
 from continuity_conformance.scenario.dialogue import Dialogue
 from continuity_conformance.scenario.exchange import Exchange
@@ -18,6 +20,7 @@ _TOLERANCE: Final = _SESSIONS * _ROUNDS // 2
 """How many more files may be open after all rounds. A pool may still fill; one file for each turn is twice as many."""
 _PAGE: Final = "/v1/sessions?limit=100"
 _TURNS: Final = 3
+_AT_ONCE: Final = ("$quick-1", "$quick-2", "$quick-3", "$quick-4")
 
 
 @on(a_started_process)
@@ -57,13 +60,13 @@ async def _round(dialogue: Dialogue, number: int) -> None:
         said = [f"{key} turn {turn}" for turn in range(number + 1)]
         selector: dict[str, object] = {"session" if verb == "chat" else "conversation": name}
         exchange = await dialogue.do(verb, None, say=said[-1], **selector)
-        dialogue.untested.extend(await _forgotten(dialogue, exchange, said[0]))
+        dialogue.untested.extend(await _forgotten(dialogue, exchange, said[-2:][0]))
 
 
-async def _forgotten(dialogue: Dialogue, exchange: Exchange, first: str) -> list[str]:
-    """Return a note if the first turn of the session is not seen any more: a target without a store has no connections to it."""
+async def _forgotten(dialogue: Dialogue, exchange: Exchange, before: str) -> list[str]:
+    """Return a note if the turn before this one is not seen: a target without a store has no connections to it. Older turns may be gone (`compaction: truncate`)."""
     await dialogue.record.view(exchange)
-    return [] if first in (exchange.seen or ()) else ["the target keeps no history, so it has no store to be watched"]
+    return [] if before in (exchange.seen or ()) else ["the target keeps no history, so it has no store to be watched"]
 
 
 def _sessions(dialogue: Dialogue) -> tuple[str, list[str]]:
@@ -77,14 +80,21 @@ def _sessions(dialogue: Dialogue) -> tuple[str, list[str]]:
 @disturbing()
 @check
 async def one_entry_per_session(dialogue: Dialogue) -> None:
-    """HISTORY-17: several turns in two named sessions, and in one under a derived id, add one entry for each to the list of sessions."""
+    """HISTORY-17: several turns in two named sessions, and in one under a derived id, add one entry for each to the list of sessions.
+
+    Four more begin at once, and the list shows them in pages of one too.
+    """
     before = await _listed(dialogue)
     names = ("$one", "$other")
     for turn, name in itertools.product(range(_TURNS), names):
         await dialogue.do("chat", session=name, say=f"{name[1:]} turn {turn}")
     derived = await _derived(dialogue)
-    ours = sorted(dialogue.variables.text(name, "session") for name in names)
-    _must_equal(ours, derived, sorted(session for session in await _listed(dialogue) if session not in before))
+    # Sessions of one moment: a page that ends between them must not leave any out.
+    await asyncio.gather(*(dialogue.do("chat", session=name, say=f"{name[1:]} turn") for name in _AT_ONCE))
+    ours = sorted(dialogue.variables.text(name, "session") for name in (*names, *_AT_ONCE))
+    new = [session for session in await _listed(dialogue) if session not in before]
+    _must_equal(ours, derived, sorted(new))
+    await _must_page(dialogue, new)
 
 
 async def _derived(dialogue: Dialogue) -> int:
@@ -103,9 +113,26 @@ def _must_equal(ours: list[str], derived: int, new: list[str]) -> None:
         raise Unmet(expected, ", ".join(new) or "none", expectation="list")
 
 
-async def _listed(dialogue: Dialogue) -> list[str]:
-    """The sessions on the first page of the list, which has the newest."""
-    answer = (await dialogue.do("get", path=_PAGE)).answer
+async def _must_page(dialogue: Dialogue, newest: Sequence[str]) -> None:
+    """Read the newest sessions in pages of one. A target without pages shows them all, or the first one again."""
+    for session, following in itertools.pairwise(newest):
+        page = await _listed(dialogue, f"/v1/sessions?limit=1&after={quote(session, safe='')}")
+        if len(page) <= 1 and page not in ([following], [session]):
+            raise Unmet(
+                f"{following} on the page after {session}",
+                ", ".join(page) or "none",
+                expectation="pages",
+                step="pages of one",
+            )
+
+
+async def _listed(dialogue: Dialogue, path: str = _PAGE) -> list[str]:
+    """The sessions on a page of the list; the first one has the newest."""
+    profile = dialogue.context.target.profile
+    expected = {} if profile.documented_sessions else {"status": "any"}
+    answer = (await dialogue.do("get", expected, path=path)).answer
+    if not answer.accepted:
+        raise Inapplicable(f"the target has no list of sessions at {profile.sessions}")
     data = dig(answer.body, "data")
     if not isinstance(data, list):
         raise Untested("the list of sessions has another form than that of the contract")

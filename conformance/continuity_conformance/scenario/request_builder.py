@@ -10,21 +10,20 @@ from continuity_conformance.http.messages import Request
 from continuity_conformance.scenario.context import Context
 from continuity_conformance.scenario.unissued import unissued
 from continuity_conformance.scenario.variables import Variables
-from continuity_conformance.target.profile import CHAT_PATH, DEFAULT_SESSIONS, RESPONSES_PATH
+from continuity_conformance.target.profile import CHAT_PATH, CONVERSATIONS_PATH, DEFAULT_SESSIONS, RESPONSES_PATH
 from continuity_spec import Step
 from continuity_spec.model import calls_client
 
 CLIENT_TOOL: Final = "kit_lookup"
-_TOOLS: Final = [
-    {
-        "type": "function",
-        "function": {
-            "name": CLIENT_TOOL,
-            "description": "Look a word up on the client's side.",
-            "parameters": {"type": "object", "properties": {"word": {"type": "string"}}},
-        },
-    }
-]
+_FUNCTION: Final = {
+    "name": CLIENT_TOOL,
+    "description": "Look a word up on the client's side.",
+    "parameters": {"type": "object", "properties": {"word": {"type": "string"}}},
+}
+_TOOLS: Final[Mapping[str, object]] = {
+    "chat": [{"type": "function", "function": _FUNCTION}],
+    "respond": [{"type": "function", **_FUNCTION}],
+}
 _PATHS: Final[Mapping[str, str]] = {"chat": CHAT_PATH, "respond": RESPONSES_PATH}
 WRONG_KEY: Final = f"wrong-{secrets.token_hex(16)}"
 NOT_SENT: Final = "absent"
@@ -51,7 +50,7 @@ def turn_request(context: Context, variables: Variables, step: Step, content: Ma
     if step.verb == "respond" and params.get("store") != NOT_SENT:
         body["store"] = params.get("store", True)
     if calls_client(params.get("model")):
-        body["tools"] = _TOOLS
+        body["tools"] = _TOOLS[step.verb]
     session = _session_fields(context, variables, step)
     if context.target.profile.body and len(session) > 1:
         raise Untested("the target reads the session from the body, which cannot contain it twice")
@@ -79,8 +78,9 @@ def plain_request(context: Context, variables: Variables, step: Step) -> Request
         path = variables.text(params["path"])
     method = params.get("method", step.verb.upper())
     headers = (*base_headers(context, principal), *_extra(variables, params))
-    path = context.target.profile.path(path)
-    return Request(method, _address(context, step) + path, headers, variables.fill(params.get("body")))
+    profile = context.target.profile
+    body = profile.body_of(method, path, variables.fill(params.get("body")))
+    return Request(method, _address(context, step) + profile.path(path), headers, body)
 
 
 def _response_id(variables: Variables, value: object, principal: str) -> str:
@@ -92,7 +92,9 @@ def _response_id(variables: Variables, value: object, principal: str) -> str:
 
 def new_slug_request(context: Context, principal: str) -> Request:
     """The request that creates a slug, for a target that accepts only slugs it created."""
-    return Request("POST", f"{context.server.url}/v1/conversations", tuple(base_headers(context, principal)), {})
+    body = context.target.profile.new_conversation()
+    url = f"{context.server.url}{CONVERSATIONS_PATH}"
+    return Request("POST", url, tuple(base_headers(context, principal)), body)
 
 
 def _address(context: Context, step: Step) -> str:

@@ -2,8 +2,9 @@
 
 import hashlib
 import json
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
+from continuity_server import fast_json
 from continuity_server.rules.contract import DEEPEST, MODEL_FIELDS, ContractRules
 from continuity_server.rules.error import Case, Refusal, invalid
 
@@ -18,12 +19,9 @@ def parsed(raw: bytes, content_type: str, rules: ContractRules) -> dict[str, Any
     if not rules.is_json(content_type):
         raise Refusal(Case.NOT_JSON, f"The body is announced as {content_type}. Send JSON.", param="Content-Type")
     try:
-        text = rules.decoded(raw)
-        body = json.loads(text, parse_constant=_no_number)
+        body = fast_json.parsed(rules.decoded(raw))
         if rules.is_too_deep(body):
             raise Refusal(Case.INVALID_JSON, f"The body is nested more than {DEEPEST} levels deep. Send a flatter one.")
-        if "\\u" in text:
-            json.dumps(body, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         raise Refusal(Case.INVALID_JSON, "The body is no valid JSON in UTF-8. Send a JSON object.") from None
     if not isinstance(body, dict):
@@ -31,12 +29,10 @@ def parsed(raw: bytes, content_type: str, rules: ContractRules) -> dict[str, Any
     return body
 
 
-def _no_number(name: str) -> NoReturn:
-    raise ValueError(name)
-
-
-def fingerprint(body: dict[str, Any]) -> str:
-    """Return a digest of the body: an Idempotency-Key belongs to one body."""
+def fingerprint(body: dict[str, Any], key: str | None) -> str:
+    """Return a digest of the body: an Idempotency-Key belongs to one body. Without a key nobody asks for it."""
+    if key is None:
+        return ""
     return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
 
 

@@ -44,8 +44,11 @@ class HistoryRules:
             if message["role"] == "tool":
                 continue
             yield message
+            calls = call_ids(message)
+            if not calls:
+                continue
             results = {result["tool_call_id"]: result for result in self._results_after(messages, index)}
-            for call in call_ids(message):
+            for call in calls:
                 yield results.get(call) or {"role": "tool", "tool_call_id": call, "content": PLACEHOLDER}
 
     @staticmethod
