@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from functools import cached_property
 
 from continuity_spec.errors import UnknownRequirement, suggestion
 from continuity_spec.expectations import refuses
@@ -94,7 +95,7 @@ class Step:
         return next((name for name in ("kill", "compress") if self.params.get(name) is True), None)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Scenario:
     """Steps that check a requirement, or one aspect of it. It depends on no other scenario."""
 
@@ -118,7 +119,7 @@ class Scenario:
         for step in self.steps:
             yield from step.walk()
 
-    @property
+    @cached_property
     def controls(self) -> frozenset[str]:
         """The controls that its steps need."""
         return frozenset(step.control for step in self.walk() if step.control is not None)
@@ -165,9 +166,12 @@ class Scenario:
         return any("model" in step.params or step.during or _leaves_unanswered(step) for step in self.walk())
 
 
+_CLIENT_CALLS = ("calls client", "calls client twice", "calls client as before")
+
+
 def calls_client(model: object) -> bool:
     """True if the model calls a tool of the client in this turn, alone or together with a tool of the target."""
-    return model == "calls client" or (isinstance(model, dict) and "calls" in model)
+    return model in _CLIENT_CALLS or (isinstance(model, dict) and "calls" in model)
 
 
 def _leaves_unanswered(step: Step) -> bool:

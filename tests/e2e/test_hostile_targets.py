@@ -76,7 +76,7 @@ def verdicts_on(name: str) -> dict[str, Verdict]:
     memory = name.partition(",")[0]
     if memory in MEMORIES:
         # A thousand ids are a thousand turns: too many for those that remember each of them.
-        limits = Limits(parallel=32, turn_seconds=20, responses=40, ids=1000 if memory == "stateless" else 20)
+        limits = Limits(parallel=32, turn_seconds=20, responses=40, ids=300 if memory == "stateless" else 20)
         evict = {"evict": HttpControl("DELETE /v1/responses/{response}")}
         return verdicts(
             None,

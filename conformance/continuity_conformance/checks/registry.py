@@ -56,7 +56,7 @@ def disturbing(*controls: str) -> Callable[[Check], Check]:
 
 
 def costly(function: Check) -> Check:
-    """Mark a check that starts its own server or sends a thousand requests.
+    """Mark a check that starts its own server or sends hundreds of requests.
 
     The kill matrix plays it only on the defects that it was made for.
     """

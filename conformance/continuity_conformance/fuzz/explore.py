@@ -8,6 +8,7 @@ import hypothesis
 from hypothesis import HealthCheck, Phase, Verbosity
 from hypothesis.configuration import set_hypothesis_home_dir
 from hypothesis.errors import HypothesisException
+from hypothesis.internal.conjecture import providers
 from hypothesis.strategies import SearchStrategy
 
 from continuity_conformance.core.budget import Budget
@@ -20,6 +21,10 @@ T = TypeVar("T")
 # Hypothesis writes its caches to the working folder by default. The user's cache keeps that folder clean, and unlike
 # a fixed name in the system's temporary folder nobody else can prepare it.
 set_hypothesis_home_dir(user_cache() / "hypothesis")
+
+# Hypothesis also tries constants that it finds in the modules of the working folder. Here they would be sent to the target: a key in somebody's
+# source code too. And the same seed would generate other requests in every folder.
+setattr(providers, "is_local_module_file", lambda _path: False)  # noqa: B010 - hypothesis has no public setting for it
 
 
 def hypothesis_settings(budget: Budget, *first: Phase) -> hypothesis.settings:

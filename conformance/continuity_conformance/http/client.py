@@ -12,9 +12,11 @@ import io
 import ssl
 import time
 from collections import Counter
+from contextvars import ContextVar
 from dataclasses import replace
 from http.client import HTTPException
 from typing import Any, Final, Self
+from weakref import WeakSet
 
 import aiohttp
 from aiohttp.connector import Connection
@@ -35,6 +37,8 @@ from continuity_conformance.http.sse import EventStreamDecoder
 IDLE_SECONDS: Final = 0.25
 """How long a connection may have been idle before another request is sent on it. Far less than any server's own limit."""
 _PIECE: Final = 256 * 1024
+_REUSES: Final = ContextVar("_REUSES", default=False)
+"""Whether the request that this task is sending goes over a connection that was used before."""
 
 
 class _Connector(aiohttp.TCPConnector):
@@ -46,9 +50,12 @@ class _Connector(aiohttp.TCPConnector):
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
         self._taken: dict[object, float] = {}
+        self._used = WeakSet[object]()
 
     async def connect(self, *given: Any, **more: Any) -> Connection:
         connection = await super().connect(*given, **more)
+        _REUSES.set(connection.protocol in self._used)
+        self._used.add(connection.protocol)
         self._taken[connection.protocol] = time.monotonic()
         return connection
 
@@ -70,11 +77,7 @@ class Transport:
 
     async def __aenter__(self) -> Self:
         connector = _Connector(limit=0, keepalive_timeout=IDLE_SECONDS, ssl=self._trusted)
-        trace = aiohttp.TraceConfig()
-        trace.on_connection_reuseconn.append(_note_reuse)
-        self._session = aiohttp.ClientSession(
-            connector=connector, timeout=aiohttp.ClientTimeout(total=None), trace_configs=[trace]
-        )
+        self._session = aiohttp.ClientSession(connector=connector, timeout=aiohttp.ClientTimeout(total=None))
         # aiohttp would silently repeat a lost GET or DELETE, even on a new connection: a loss must be seen, and a repeated DELETE is 404.
         self._session._retry_connection = False  # noqa: SLF001 - there is no public switch
         return self
@@ -111,7 +114,7 @@ class Transport:
 
     async def _send(self, request: Request) -> Answer:
         assert self._session is not None, "use the transport in its `async with` block"
-        reuses: list[bool] = []
+        _REUSES.set(False)
         sending = self._session.request(
             request.method,
             URL(request.url, encoded=True),
@@ -120,12 +123,11 @@ class Transport:
             allow_redirects=False,
             # A body of bytes without a content type is sent without one.
             skip_auto_headers=("Content-Type",),
-            trace_request_ctx=reuses,
         )
         try:
             response = await sending
         except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
-            return Answer(error=f"connection lost: {_in_words(error)}", stale=bool(reuses) and not _began(error))
+            return Answer(error=f"connection lost: {_in_words(error)}", stale=_REUSES.get() and not _began(error))
         async with response:
             return await (_read_to_the_end if request.on_answer else _read)(response, request)
 
@@ -197,10 +199,6 @@ async def _read_to_the_end(response: aiohttp.ClientResponse, request: Request) -
     request.on_answer()
     response.close()
     return decoded(head, bytes(received))
-
-
-async def _note_reuse(_: aiohttp.ClientSession, context: Any, __: aiohttp.TraceConnectionReuseconnParams) -> None:
-    context.trace_request_ctx.append(True)
 
 
 def _began(error: Exception) -> bool:

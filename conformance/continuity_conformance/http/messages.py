@@ -2,8 +2,10 @@
 
 import json
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -73,9 +75,9 @@ class Request:
         return any(_NEEDS_RAW_SOCKET.search(value) for _, value in self.headers)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Answer:
-    """What came back. `status` 0: nothing did, and `error` says why.
+    """What came back. `status` 0: nothing did, and `error` says why. Many expectations ask the same of one answer, so it remembers what it derives.
 
     `events`: the data of each event of a stream, parsed where it is JSON, else text; `event_names`: what `event:` called each of them.
     """
@@ -95,18 +97,25 @@ class Answer:
     failed: bool = False
     """Whether the body of a turn's answer says that the turn failed (`status: failed`), whatever the HTTP status is."""
 
+    @cached_property
+    def _by_name(self) -> Mapping[str, list[str]]:
+        fields = defaultdict[str, list[str]](list)
+        for name, value in self.headers:
+            fields[name.lower()].append(value)
+        return fields
+
     def fields(self, name: str) -> list[str]:
-        return [value for field, value in self.headers if field.lower() == name.lower()]
+        return list(self._by_name.get(name.lower(), ()))
 
     @property
     def timed_out(self) -> bool:
         return self.error.startswith(TIMED_OUT)
 
-    @property
+    @cached_property
     def content_type(self) -> str:
         return next(iter(self.fields("content-type")), "").partition(";")[0].strip().lower()
 
-    @property
+    @cached_property
     def failed_in_stream(self) -> bool:
         """After the first event a failure can only be told by an event."""
         return any(
@@ -174,7 +183,7 @@ def parse_json(text: str) -> object:
 def dig(value: object, *path: str | int) -> object:
     """The value at a path of keys and positions, or None where any of it is missing: an answer may have any shape."""
     for key in path:
-        if isinstance(key, str) and isinstance(value, Mapping):
+        if isinstance(value, (dict, Mapping)) and isinstance(key, str):
             value = value.get(key)
         elif isinstance(key, int) and isinstance(value, Sequence) and not isinstance(value, str):
             value = value[key] if -len(value) <= key < len(value) else None

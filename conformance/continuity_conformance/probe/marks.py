@@ -5,6 +5,7 @@ mark and the number of the model call), a summary `[sum#18]`. A model without a 
 `[a:7f3a9b21#17 saw u:7f3a9b21]`, `[sum#18 covers u:7f3a9b21]`. A bracket is one mark: marks inside it do not count on their own.
 """
 
+import functools
 import re
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,6 +15,8 @@ from typing import Final, Literal
 _OF_TURNS: Final = frozenset({"user", "answer", "summary"})
 Messages = Sequence[Mapping[str, object]]
 
+SAME_CALL: Final = "call_1"
+"""The id of tool calls that the probe numbers anew in each reply. It says nothing about which call it is."""
 DEFAULT_PATTERN: Final = "summar"
 """The pattern where the profile has none of its own."""
 _REQUEST: Final = re.compile(
@@ -74,8 +77,8 @@ def system_text(mark: str, words: str) -> str:
     return f"[s:{mark}] {words}"
 
 
-def answer_text(mark: str, call: int) -> str:
-    return f"Noted. [a:{mark}#{call}]"
+def answer_text(mark: str, call: int, *, outside_ascii: bool = False) -> str:
+    return f"Noted{'…' if outside_ascii else '.'} [a:{mark}#{call}]"
 
 
 def summary_text(call: int) -> str:
@@ -131,13 +134,19 @@ def _in_message(message: Mapping[str, object]) -> Iterator[Sighting]:
     if role == "tool":
         yield Sighting("result", role, mark=str(message.get("tool_call_id", "")), text=text)
         return
-    marks = [_from_match(match, role) for match in _BRACKET.finditer(text)]
+    marks = _in_text(text, role)
     yield from marks
     calls = message.get("tool_calls")
     calls = calls if isinstance(calls, Sequence) else ()
     yield from (Sighting("call", role, mark=str(call.get("id", ""))) for call in calls if isinstance(call, Mapping))
     if not marks and not calls:
         yield Sighting("text", role, text=text)
+
+
+@functools.lru_cache(maxsize=4096)
+def _in_text(text: str, role: str) -> tuple[Sighting, ...]:
+    """The marks of one text. Every call repeats the history of its conversation, so the same texts come again and again."""
+    return tuple(_from_match(match, role) for match in _BRACKET.finditer(text))
 
 
 def _from_match(match: re.Match[str], role: str) -> Sighting:
@@ -204,8 +213,8 @@ class SummaryCalls:
     def _asks_first(self, messages: Messages) -> bool:
         """Whether a call that ends in no turn of the client asks for a summary in its first message."""
         first = _text(messages[0])
-        # A summary that the target keeps there is no request for another one, as in a call that asks for a title.
-        asks_for_something_else = not turn_marks(messages[-1:]) and messages[-1].get("role") == "user"
+        # A summary that the target keeps there is no request for another one, as in a call that asks for a title, or that ends with a tool's result.
+        asks_for_something_else = not turn_marks(messages[-1:]) and messages[-1].get("role") in {"user", "tool"}
         if asks_for_something_else:
             return self._requests(first) and not _has_summary(messages[0])
         return bool(self._new_words(first))

@@ -73,7 +73,8 @@ async def _judge(always: Always, played: Played, exchange: Exchange) -> Scenario
 
 def _unflawed(exchange: Exchange) -> Exchange:
     """The exchange without its reading flaw: the scenario reports that, an `always` entry fails only for its own reason."""
-    return replace(exchange, reading=replace(exchange.reading, flaw="")) if exchange.reading else exchange
+    reading = exchange.reading
+    return replace(exchange, reading=replace(reading, flaw="")) if reading and reading.flaw else exchange
 
 
 def _counts(ended: ScenarioEnd, proves: bool) -> bool:

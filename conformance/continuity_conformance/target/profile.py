@@ -53,7 +53,7 @@ class Limits:
     turn_seconds: float = 20.0  # the longest time for one turn
     responses: int = 0  # responses in the target's cache; 0: unknown
     body: int = 0  # bytes in a request body; 0: unknown
-    ids: int = 1000  # ids that the target is asked to mint
+    ids: int = 300  # ids that the target is asked to mint
     servers: int = 1  # processes that share the calm scenarios, where the kit starts the target
     examples: int = 0  # generated examples, unless the user asks for a number; 0: the default of all targets
     disturbed: int = 2  # processes that play disturbing scenarios at the same time, one scenario each

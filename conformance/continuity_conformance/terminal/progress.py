@@ -33,12 +33,14 @@ class ProgressDisplay:
         self._stream = stream or sys.stdout
         self._live = self._stream.isatty()
         self._requirements: tuple[Requirement, ...] = ()
+        self._weights: dict[str, int] = {}
         self._began = self._shown_at = time.monotonic()
         self._closed: set[str] = set()
         self._shown = 0
 
     def start(self, requirements: Sequence[Requirement]) -> None:
         self._requirements = tuple(requirements)
+        self._weights = {each.id: _weight(each) for each in requirements if each.how in {"scenario", "check"}}
         self._began = self._shown_at = time.monotonic()
 
     def tick(self, decided: Sequence[Result]) -> None:
@@ -69,8 +71,8 @@ class ProgressDisplay:
         self._shown_at = now
 
     def _time_left(self, decided: Sequence[Result], elapsed: float) -> str:
-        done = _weight(each for each in self._requirements if each.id in {result.id for result in decided})
-        left = _weight(self._requirements) - done
+        done = sum(self._weights[result.id] for result in decided if result.id in self._weights)
+        left = sum(self._weights.values()) - done
         if not done or elapsed < _ESTIMATE_AFTER:
             return ""
         return f"about {_duration(elapsed * left / done)} left"
@@ -105,10 +107,8 @@ def counted(results: Iterable[Result], *, brief: bool = False) -> str:
     return ", ".join(f"{tally[verdict]} {word}" for verdict, word in shown if tally[verdict])
 
 
-def _weight(requirements: Iterable[Requirement]) -> int:
-    return sum(
-        _DISTURBING_WEIGHT if disturbs(each) else 1 for each in requirements if each.how in {"scenario", "check"}
-    )
+def _weight(requirement: Requirement) -> int:
+    return _DISTURBING_WEIGHT if disturbs(requirement) else 1
 
 
 def _duration(seconds: float) -> str:

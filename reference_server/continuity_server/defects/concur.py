@@ -11,12 +11,13 @@ from continuity_server.defects.support.leaving import LeavingAgent
 from continuity_server.rules import Rules
 from continuity_server.rules.error import Case, Kind, Refusal
 from continuity_server.rules.messages import Messages
-from continuity_server.store.records import HistoryWrite
+from continuity_server.store.records import HistoryWrite, Write
 from continuity_server.turn.agent import Agent
 from continuity_server.turn.commit import Committer
 from continuity_server.turn.history import HistoryReader
 from continuity_server.turn.locks import Held, Locks
-from continuity_server.turn.types import Destination, Outcome, Sink, TurnInput, TurnOutput, TurnRequest
+from continuity_server.turn.summarise import Compression
+from continuity_server.turn.types import Destination, Outcome, Sink, Turn, TurnInput, TurnOutput, TurnRequest
 
 
 @defect(
@@ -185,3 +186,52 @@ class BusyWithoutRetryAfter(Rules):
 class BusySessionQueues(Rules):
     def check_not_busy(self, *, busy: bool) -> None:
         pass
+
+
+class _UpToTheResponse(HistoryReader):
+    def _named(self, request: TurnRequest, destination: Destination, stored: Messages, *, degraded: bool) -> TurnInput:
+        response = self._store.response(destination.owner, request.previous) if request.previous is not None else None
+        if response is not None and destination.session is not None:
+            stored = self._store.messages(destination.owner, destination.tip, response.epoch, response.upto)
+        return super()._named(request, destination, stored, degraded=degraded)
+
+
+class _WrittenOver(Committer):
+    def _history(self, turn: Turn, output: TurnOutput) -> HistoryWrite:
+        history = super()._history(turn, output)
+        if turn.request.previous is None or history.replace:
+            return history
+        return replace(history, messages=(*turn.input.stored, *history.messages), replace=True)
+
+
+@defect(
+    "branch-decided-too-early",
+    "Whether a turn continues a response or branches is decided before it waits: of two at once, both continue, and one is lost.",
+    also=(_UpToTheResponse, _WrittenOver),
+)
+class BranchDecidedTooEarly(Agent):
+    def _confirmed(self, request: TurnRequest, expected: Destination) -> Destination | None:
+        return expected if request.previous is not None else super()._confirmed(request, expected)
+
+
+class _LatestPrincipal:
+    """The principal of the request that came last."""
+
+    name: ClassVar[str] = ""
+
+
+class _StreamsOfTheLatest(Committer):
+    def write(self, turn: Turn, output: TurnOutput, compression: Compression | None) -> Write:
+        write = super().write(turn, output, compression)
+        return replace(write, owner=_LatestPrincipal.name) if turn.request.stream else write
+
+
+@defect(
+    "streams-stored-for-the-latest-principal",
+    "A streamed turn is stored for the principal of the request that came last.",
+    also=(_StreamsOfTheLatest,),
+)
+class StreamsStoredForTheLatestPrincipal(Agent):
+    async def turn(self, request: TurnRequest, sink: Sink) -> Outcome:
+        _LatestPrincipal.name = request.principal
+        return await super().turn(request, sink)

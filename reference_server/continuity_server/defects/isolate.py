@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import unquote
 
 from aiohttp import web
 
@@ -231,6 +232,12 @@ class IdsFoldCase(RenamedHistories):
 class IdsFoldSeparators(RenamedHistories):
     def name(self, session: str) -> str:
         return session.replace(":", "_").replace("/", "_")
+
+
+@defect("ids-percent-decoded", "Sessions whose ids differ in percent-encoding share their history.")
+class IdsPercentDecoded(RenamedHistories):
+    def name(self, session: str) -> str:
+        return unquote(session)
 
 
 @defect("ids-collapse-blanks", "Runs of blanks inside an id are accepted, and count as one hyphen.")
@@ -577,3 +584,17 @@ class ErrorAsPlainText(Rules):
 class ErrorWithoutEnvelope(Rules):
     def error_text(self, body: dict[str, Any]) -> tuple[str, str]:
         return super().error_text({"detail": body["error"]["message"]})
+
+
+@defect(
+    "foreign-session-is-a-page-mark",
+    "A page of the list of sessions can begin after a session of another principal.",
+)
+class ForeignSessionIsAPageMark(Store):
+    def page_of_sessions(self, owner: str, after: str | None, limit: int) -> list[Session]:
+        others = self._read("SELECT rowid FROM sessions WHERE id=? AND owner<>?", after, owner)
+        if not others:
+            return super().page_of_sessions(owner, after, limit)
+        older = "SELECT id FROM sessions WHERE owner=? AND rowid<? ORDER BY rowid DESC LIMIT ?"
+        found = (self.session(owner, row[0]) for row in self._read(older, owner, others[0][0], limit))
+        return [session for session in found if session is not None]

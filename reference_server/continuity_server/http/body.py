@@ -7,7 +7,6 @@ from typing import Any, Final
 from continuity_server import fast_json
 from continuity_server.rules.contract import DEEPEST, MODEL_FIELDS, ContractRules
 from continuity_server.rules.error import Case, Refusal, invalid
-from continuity_server.settings import DEFAULT_MODEL
 
 SAMPLING: Final = (
     "temperature", "top_p", "max_tokens", "max_completion_tokens", "stop", "seed", "presence_penalty", "frequency_penalty",
@@ -55,12 +54,12 @@ def name_of(body: dict[str, Any], name: str) -> str | None:
     return value
 
 
-def model_of(body: dict[str, Any], rules: ContractRules) -> str:
-    """Take the name of the model (CONTRACT-02)."""
+def model_of(body: dict[str, Any]) -> str:
+    """Take the name of the model. A turn must name one, as in OpenAI's API (CONTRACT-02)."""
     model = name_of(body, "model")
-    if model is None and rules.model_required():
+    if model is None:
         raise invalid("model is missing. Send the name of a model.", "model")
-    return model or DEFAULT_MODEL
+    return model
 
 
 def sampling(body: dict[str, Any], rules: ContractRules) -> dict[str, Any]:

@@ -92,7 +92,7 @@ class ChatHandler:
     def _turn_request(self, request: web.Request, body: dict[str, Any]) -> TurnRequest:
         caller = self._access.caller(request)
         messages = self._messages(body)
-        model, ident = model_of(body, self._rules), self._rules.minted("chatcmpl-")
+        model, ident = model_of(body), self._rules.minted("chatcmpl-")
         created, key = int(time.time()), idempotency_key(request)
         return TurnRequest(
             surface=Surface.CHAT,

@@ -52,7 +52,7 @@ class ResponsesHandler:
             messages=messages_of(body),
             shape=lambda output, info: self._rules.with_session(response_object(turn, created, output), info),
             answer_id=self._rules.minted("resp_"),
-            model=model_of(body, self._rules),
+            model=model_of(body),
             body=body,
             header=caller.session,
             slug=slug,

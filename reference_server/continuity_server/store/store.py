@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from continuity_server.rules import Rules
-from continuity_server.rules.compress import COMPRESSION, Covered, Session
+from continuity_server.rules.compress import Covered, Session
 from continuity_server.rules.messages import Message
 from continuity_server.rules.migrate import response_from_row
 from continuity_server.store.backfill import Backfill
@@ -183,12 +183,12 @@ class Store:
     async def delete_response(self, owner: str, response: str) -> None:
         await self._change(lambda: self._deletions.response(owner, response))
 
-    async def add_conversation(self, owner: str, made: StoredConversation, session: str) -> None:
-        """Store a conversation object, and its slug with the id of the session that its first turn begins."""
-        await self._change(lambda: add_conversation(self._connection, owner, made, session))
+    async def add_conversation(self, owner: str, made: StoredConversation) -> None:
+        """Store a conversation object. Its first turn makes its slug, as it does for every other slug."""
+        await self._change(lambda: add_conversation(self._connection, owner, made))
 
     async def delete_conversation(self, owner: str, conversation: str, sessions: Sequence[str]) -> None:
-        """Delete a conversation object together with its slug and these sessions."""
+        """Delete a conversation object together with these sessions, and so with its slug."""
 
         def delete() -> None:
             self._delete_sessions(owner, sessions)
@@ -206,12 +206,11 @@ class Store:
 
     async def link(self, owner: str, session: str, following: str | None) -> None:
         """Set the compression child of a session; None makes the session its own tip again."""
-        reason = COMPRESSION if following is not None else None
 
         def change() -> None:
             self._relinked += 1
-            statement = "UPDATE sessions SET next=?, end_reason=? WHERE owner=? AND id=?"
-            self._connection.execute(statement, (following, reason, owner, session))
+            statement = "UPDATE sessions SET next=? WHERE owner=? AND id=?"
+            self._connection.execute(statement, (following, owner, session))
 
         await self._change(change)
 

@@ -37,11 +37,10 @@ def ensure_session(connection: sqlite3.Connection, owner: str, session: Session)
     connection.execute(query, (owner, session.id, session.root, session.parent, session.kind, int(time.time())))
 
 
-def add_conversation(connection: sqlite3.Connection, owner: str, made: StoredConversation, session: str) -> None:
-    """Store a conversation object and its slug. The session itself is stored with its first turn."""
+def add_conversation(connection: sqlite3.Connection, owner: str, made: StoredConversation) -> None:
+    """Store a conversation object. Its slug and its session are stored with its first turn."""
     values = (owner, made.id, made.created, fast_json.written(made.metadata).decode())
     connection.execute("INSERT INTO conversation_objects (owner, id, created, metadata) VALUES (?,?,?,?)", values)
-    _write_slug(connection, owner, SlugWrite(made.id, session), None)
 
 
 def touch(connection: sqlite3.Connection, owner: str, response: str) -> None:

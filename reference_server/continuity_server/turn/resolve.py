@@ -83,10 +83,7 @@ class Resolver:
         stored = self._store.slug(owner, slug)
         if stored is None:
             return self._new_slug(request, slug)
-        session = self._slug_session(stored)
-        tip = self._slug_tip(owner, session)
-        if tip is None and request.header is None:
-            return Destination(owner, tip=session, root=session, slug=slug, chain=session)
+        tip = self._slug_tip(owner, self._slug_session(stored))
         if tip is None:
             return self._new_slug(request, slug)
         self._check_header(request, tip)

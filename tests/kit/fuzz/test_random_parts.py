@@ -10,11 +10,14 @@ from types import SimpleNamespace
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
+from hypothesis import strategies as st
+from hypothesis.internal.conjecture import providers
 
 from continuity_conformance.checks import contract as random_checks
 from continuity_conformance.core.budget import Budget
 from continuity_conformance.core.failure import Unmet, Untested
 from continuity_conformance.core.text import visible
+from continuity_conformance.fuzz.explore import explore
 from continuity_conformance.fuzz.findings import Concern, Finding, SmallestFindings, operation_label
 from continuity_conformance.fuzz.generated.boundary_values import boundary_fields, non_numbers
 from continuity_conformance.fuzz.generated.campaign import Campaign
@@ -365,3 +368,10 @@ def test_a_refused_opening_derives_nothing():
 
 def test_an_accepted_opening_with_another_id_is_a_finding():
     assert openings(Answer(200, headers=(("X-Hermes-Session-Id", "another"),)))
+
+
+def test_constants_of_the_users_own_modules_are_never_tried():
+    """Hypothesis would send a key that stands in the source code of the working folder."""
+    explore(st.text(), lambda _text: (), Budget(examples=200, seed=1))
+
+    assert not list(providers._get_local_constants().strings)

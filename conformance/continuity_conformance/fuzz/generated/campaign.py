@@ -1,55 +1,35 @@
 """The campaign: one round of generated requests on each operation, shared by all CONTRACT requirements.
 
-Each operation gets our boundary values and the examples, coverage and fuzzing phases of schemathesis. Every answer is
+Each operation gets our boundary values, the examples of the document, its coverage and random requests. Every answer is
 reviewed for all concerns at once, and each requirement then reads the findings of its own concern. An operation that
 never succeeded shows nothing, so each one is first called with data that must be accepted.
 """
 
-import contextlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
-
-import requests
-import schemathesis
-from hypothesis import Phase
-from hypothesis.errors import HypothesisException
-from requests.structures import CaseInsensitiveDict
-from schemathesis.core.parameters import ParameterLocation
-from schemathesis.generation import GenerationMode
-from schemathesis.generation.hypothesis.builder import HypothesisTestConfig, HypothesisTestMode, create_test
-from schemathesis.generation.meta import (
-    CaseMetadata,
-    ComponentInfo,
-    GenerationInfo,
-    PhaseInfo,
-    TestPhase,
-    build_phase_data,
-)
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
 
 from continuity_conformance.core.budget import Budget
-from continuity_conformance.fuzz.explore import hypothesis_settings
 from continuity_conformance.fuzz.findings import SmallestFindings, WorthShrinking
-from continuity_conformance.fuzz.generated.answer_review import BODY_SCHEMAS, AnswerReview, SentCase, body_validator
+from continuity_conformance.fuzz.generated.answer_review import BODY_SCHEMAS, AnswerReview, SentCase
 from continuity_conformance.fuzz.generated.boundary_values import boundary_fields, non_numbers
-from continuity_conformance.fuzz.generated.document import documented_statuses, request_fields, target_document
+from continuity_conformance.fuzz.generated.case import GeneratedCase, plain_case
+from continuity_conformance.fuzz.generated.document import (
+    TargetOperation,
+    operations_of,
+    request_fields,
+    target_document,
+)
+from continuity_conformance.fuzz.generated.shipped import ShippedCases, are_shipped
 from continuity_conformance.fuzz.names import MAX_LENGTH, RunNames
 from continuity_conformance.fuzz.sync_client import TURN_PATHS, SyncClient
-from continuity_conformance.http.messages import Request, parse_json
+from continuity_conformance.http.messages import Answer, Request, dig
 
-ApiOperation = Any
-"""APIOperation of schemathesis. Its type parameters are not useful here: there is one kind of schema."""
-Case = Any
-"""Case of schemathesis, likewise."""
+if TYPE_CHECKING:
+    from continuity_conformance.fuzz.generated.live import LiveGenerator
 
-_STATE_STATUSES: Final = (403, 404, 409, 429)
-"""Documented refusals that depend on stored data and not on the request."""
-_REFUSALS: Final = (400, 401, 403, 404, 409, 413, 414, 415, 422, 431, "5xx")
-_CLIENT_HEADERS: Final = frozenset(
-    {"x-schemathesis-testcaseid", "user-agent", "content-length", "accept", "accept-encoding", "connection"}
-)
-"""Headers that `requests` and schemathesis add. Our own client sets its own."""
 _FIRST: Final = ("createChatCompletion", "createResponse", "createConversation")
 _OPTIONAL: Final = frozenset({"getCapabilities", "listModels", "getHealth", "getResponse", "deleteResponse"})
 """Operations that a target may lack, which other requirements report: they are tried once."""
@@ -72,10 +52,8 @@ class Campaign:
 def run_campaign(client: SyncClient, names: RunNames, budget: Budget) -> Campaign:
     """Try all operations that the target offers."""
     document = target_document(client.target)
-    schema = schemathesis.openapi.from_dict(document, config=_config(document, budget))
-    schema.config.update(base_url=client.url)
-    runner = _CampaignRunner(client, names, budget, schema)
-    operations = {each.definition.raw["operationId"]: each for each in _operations(schema)}
+    runner = _CampaignRunner(client, names, budget, document)
+    operations = operations_of(document)
     available = runner.reach(operations)
     for name in sorted(operations, key=lambda name: (name not in _FIRST, "delete" in name)):
         if name in available:
@@ -84,83 +62,57 @@ def run_campaign(client: SyncClient, names: RunNames, budget: Budget) -> Campaig
     return runner.campaign
 
 
-def _operations(schema: Any) -> list[ApiOperation]:
-    return [result.ok() for result in schema.get_all_operations()]
-
-
-def _config(document: Mapping[str, Any], budget: Budget) -> schemathesis.Config:
-    """Return an explicit configuration: schemathesis would else read a settings file in the user's working folder.
-
-    The statuses that count as accepted come from the document.
-    """
-    operations = [
-        {
-            "include-operation-id": operation["operationId"],
-            "checks": {"positive_data_acceptance": {"expected-statuses": _accepted_statuses(document, path, method)}},
-        }
-        for path, item in document["paths"].items()
-        for method, operation in item.items()
-        if isinstance(operation, dict) and "operationId" in operation
-    ]
-    refusals = {"negative_data_rejection": {"expected-statuses": [str(status) for status in _REFUSALS]}}
-    return schemathesis.Config.from_dict({"seed": budget.seed, "checks": refusals, "operations": operations})
-
-
-def _accepted_statuses(document: Mapping[str, Any], path: str, method: str) -> list[str]:
-    statuses = documented_statuses(document, path, method)
-    return ["2xx", *(str(status) for status in statuses if status in _STATE_STATUSES)]
-
-
 class _CampaignRunner:
-    def __init__(self, client: SyncClient, names: RunNames, budget: Budget, schema: Any) -> None:
+    def __init__(self, client: SyncClient, names: RunNames, budget: Budget, document: Mapping[str, Any]) -> None:
         self._client = client
         self._names = names
         self._budget = budget
-        self._schema = schema
+        self._document = document
         self._review = AnswerReview(client)
+        self._generator: LiveGenerator | None = None
         self.campaign = Campaign()
 
     # Reaching: call each operation once with data that must be accepted
 
-    def reach(self, operations: Mapping[str, ApiOperation]) -> set[str]:
+    def reach(self, operations: Mapping[str, TargetOperation]) -> set[str]:
         """Call each operation with real ids. Return the names of those that the target has."""
         with self._client.room(1):
-            return {name for name, case in self._first_cases(operations) if self._is_available(name, case)}
+            return {case.operation for case in self._first_cases(operations) if self._is_available(case, operations)}
 
-    def _is_available(self, name: str, case: Case) -> bool:
-        sent = self._send(case)
-        if name in _OPTIONAL and not sent.answer.accepted:
+    def _is_available(self, case: GeneratedCase, operations: Mapping[str, TargetOperation]) -> bool:
+        sent = self._send(case, operations[case.operation])
+        if case.operation in _OPTIONAL and not sent.answer.accepted:
             return False
-        self.campaign.wanted.append(case.operation.label)
-        self._add_findings(sent, shrink=False)
+        self.campaign.wanted.append(sent.label)
+        self._add_findings(sent)
         return True
 
-    def _first_cases(self, operations: Mapping[str, ApiOperation]) -> Iterator[tuple[str, Case]]:
+    def _first_cases(self, operations: Mapping[str, TargetOperation]) -> Iterator[GeneratedCase]:
         """Yield one case for each operation: turns first, then reads, then deletions of what the turns stored."""
         ids: dict[str, str] = {}
         if "createResponse" in operations:
-            plain = self._plain_bodies["createResponse"]
-            yield "createResponse", self._case(operations["createResponse"], body=plain)
-            ids["response_id"] = str(self._review.body_id(self._last_answer))
+            yield plain_case("createResponse", "POST", body=self._plain_bodies["createResponse"])
+            ids["response_id"] = _body_id(self._last_answer)
             ids["session_id"] = next(iter(self._last_answer.fields(self._client.target.header)), "")
         if "createChatCompletion" in operations:
             ids["session_id"] = self._names.session()
-            yield "createChatCompletion", self._first_chat(operations["createChatCompletion"], ids["session_id"])
+            yield self._first_chat(ids["session_id"])
         if "createConversation" in operations:
-            yield "createConversation", self._case(operations["createConversation"], body={})
-            ids["conversation_id"] = str(self._review.body_id(self._last_answer))
+            yield plain_case("createConversation", "POST", body={})
+            ids["conversation_id"] = _body_id(self._last_answer)
         for name in sorted(operations.keys() - set(_FIRST), key=lambda name: ("delete" in name, name)):
             operation = operations[name]
-            needed = {parameter.name for parameter in operation.path_parameters}
-            if all(map(ids.get, needed)):
-                yield name, self._case(operation, path_parameters={each: ids[each] for each in needed})
+            if all(map(ids.get, operation.path_parameters)):
+                path = {each: ids[each] for each in operation.path_parameters}
+                yield plain_case(name, operation.method, path=path)
 
-    def _first_chat(self, operation: ApiOperation, session: str) -> Case:
+    def _first_chat(self, session: str) -> GeneratedCase:
         """Return a chat turn with a session that we name, so that its id is known even if the target does not reveal it."""
         plain, field = self._plain_bodies["createChatCompletion"], self._client.target.profile.body
         if field:
-            return self._case(operation, body={**plain, field: session})
-        return self._case(operation, body=plain, headers=CaseInsensitiveDict({self._client.target.header: session}))
+            return plain_case("createChatCompletion", "POST", body={**plain, field: session})
+        headers = ((self._client.target.header, session),)
+        return plain_case("createChatCompletion", "POST", body=plain, headers=headers)
 
     @property
     def _plain_bodies(self) -> dict[str, dict[str, Any]]:
@@ -170,115 +122,97 @@ class _CampaignRunner:
             "createResponse": {"model": model, "input": "Hello"},
         }
 
-    def _case(self, operation: ApiOperation, **parts: Any) -> Case:
-        media = {"media_type": "application/json"} if "body" in parts else {}
-        return operation.Case(**parts, **media)
-
     # Exploring: boundary values, and what schemathesis generates
 
-    def explore(self, operation: ApiOperation) -> None:
-        """Try our boundary values, then the examples, coverage and fuzzing of schemathesis. Fuzzing also shrinks."""
-
-        def judge(case: Case) -> None:
-            self._rename(case)
-            # Cases of the coverage phase are already minimal, and an exception would end the phase.
-            is_fuzzing = case.meta is not None and case.meta.phase.name is TestPhase.FUZZING
-            self._add_findings(self._send(case), shrink=is_fuzzing)
-
+    def explore(self, operation: TargetOperation) -> None:
+        """Try our boundary values, then the requests that schemathesis generates. Random ones that fail are made smaller."""
         for case in self._boundary_cases(operation):
-            judge(case)
-        test = create_test(operation=operation, test_func=judge, config=self._settings())
-        # The findings are already stored. Hypothesis reports (flaky, several failures) are meant for tests of functions.
-        with contextlib.suppress(WorthShrinking, BaseExceptionGroup, HypothesisException):
-            test()
+            self._judge(case, operation)
+        if not are_shipped(self._budget):
+            self._explore_live(operation)
+        elif self._only_a_random_request_fails(operation):
+            self._explore_live(operation, only_random=True)
 
-    def _boundary_cases(self, operation: ApiOperation) -> Iterator[Case]:
+    def _only_a_random_request_fails(self, operation: TargetOperation) -> bool:
+        """Send the shipped requests. True if a kind of failure was found by a random one alone: a smaller one is easier to read."""
+        cases = ShippedCases(self._client.target.header).of(operation, self._budget.examples)
+        kinds_before = len(self.campaign.findings.all())
+        found = False
+        for case in cases:
+            self._judge(case, operation)
+            kinds = len(self.campaign.findings.all())
+            found, kinds_before = found or (case.fuzzing and kinds > kinds_before), kinds
+        return found
+
+    def _explore_live(self, operation: TargetOperation, *, only_random: bool = False) -> None:
+        from continuity_conformance.fuzz.generated import live  # noqa: PLC0415 - schemathesis takes a second to load
+
+        def judge(case: GeneratedCase) -> None:
+            # Cases of the coverage phase are already minimal, and an exception would end the phase.
+            if self._judge(case, operation) and case.fuzzing:
+                raise WorthShrinking
+
+        self._generator = self._generator or live.LiveGenerator(self._document, self._budget)
+        self._generator.explore(operation.id, judge, live.RANDOM_ONLY if only_random else live.ALL_PHASES)
+
+    def _judge(self, case: GeneratedCase, operation: TargetOperation) -> bool:
+        """Send a case with names of this run. True if it is worth looking for a smaller one."""
+        profile, header = self._client.target.profile, self._client.target.header
+        return self._add_findings(self._send(case.renamed(self._names, header, profile.model), operation))
+
+    def _boundary_cases(self, operation: TargetOperation) -> Iterator[GeneratedCase]:
         """Yield plain requests, each with one value on or beyond a limit of the document."""
-        query = operation.get_parameter_set(ParameterLocation.QUERY).schema["properties"]
-        for name, text in non_numbers(query):
-            meta = _meta(ParameterLocation.QUERY, f"{name} that is no number", valid=False)
-            yield self._case(operation, query={name: text}, _meta=meta)
-        if self._client.target.header in operation.get_parameter_set(ParameterLocation.HEADER).schema["properties"]:
-            plain = self._plain_bodies[operation.definition.raw["operationId"]]
-            headers = CaseInsensitiveDict({self._client.target.header: "s" * MAX_LENGTH})
-            meta = _meta(ParameterLocation.HEADER, "the longest session id", valid=True)
-            yield self._case(operation, body=plain, headers=headers, _meta=meta)
+        for name, text in non_numbers(operation.query):
+            what, query = f"{name} that is no number", f"{quote(name)}={quote(text)}"
+            yield plain_case(
+                operation.id, operation.method, query=query, wrong=("query",), refused=True, description=what
+            )
+        if self._client.target.header in operation.headers:
+            headers = ((self._client.target.header, "s" * MAX_LENGTH),)
+            yield plain_case(operation.id, operation.method, body=self._plain_bodies[operation.id], headers=headers)
         for body, name in self._boundary_bodies(operation):
-            valid = body_validator(operation).is_valid(body)
-            meta = _meta(ParameterLocation.BODY, f"{name} beyond its bounds", valid=valid)
-            yield self._case(operation, body=body, _meta=meta)
+            valid = operation.takes(body)
+            wrong = () if valid else ("body",)
+            what = f"{name} beyond its bounds"
+            yield plain_case(
+                operation.id, operation.method, body=body, wrong=wrong, refused=not valid, description=what
+            )
 
-    def _boundary_bodies(self, operation: ApiOperation) -> Iterator[tuple[dict[str, Any], str]]:
+    def _boundary_bodies(self, operation: TargetOperation) -> Iterator[tuple[dict[str, Any], str]]:
         if operation.label in BODY_SCHEMAS:
-            plain = self._plain_bodies[operation.definition.raw["operationId"]]
+            plain = self._plain_bodies[operation.id]
             for name, value in boundary_fields(request_fields(BODY_SCHEMAS[operation.label])):
                 yield {**plain, name: value}, name
 
-    def _settings(self) -> HypothesisTestConfig:
-        return HypothesisTestConfig(
-            project=self._schema.config,
-            modes=list(HypothesisTestMode),
-            settings=hypothesis_settings(self._budget, Phase.explicit),
-            seed=self._budget.seed,
-            apply_ci_profile=False,
-        )
-
-    def _rename(self, case: Case) -> None:
-        header = self._client.target.header
-        case.path_parameters = self._names.path_parameters(case.path_parameters)
-        case.headers = type(case.headers)(self._names.headers(header, case.headers))
-        if isinstance(case.body, dict):
-            case.body = self._names.body(case.body)
-            if _is_name(case.body.get("model")):
-                # Servers know their models. CONTRACT is about everything else.
-                case.body = {**case.body, "model": self._client.target.profile.model}
-
     # Both
 
-    def _send(self, case: Case) -> SentCase:
-        prepared = requests.Request(**case.as_transport_kwargs(base_url=self._client.url)).prepare()
-        request = self._request(prepared)
+    def _send(self, case: GeneratedCase, operation: TargetOperation) -> SentCase:
+        request = self._request(case, operation)
         answer = self._last_answer = self._client.send(request)
-        return SentCase(case, prepared, request, answer)
+        return SentCase(case, operation, request, answer)
 
-    def _request(self, prepared: requests.PreparedRequest) -> Request:
-        generated = [
-            (name, value.decode("latin-1") if isinstance(value, bytes) else value)
-            for name, value in prepared.headers.items()
-            if name.lower() not in _CLIENT_HEADERS
-        ]
-        body = prepared.body.encode() if isinstance(prepared.body, str) else prepared.body
-        if prepared.method == "POST" and isinstance(body, bytes) and str(prepared.path_url).endswith(tuple(TURN_PATHS)):
-            body = self._as_the_target_takes_it(body)
-        assert prepared.method is not None
-        assert prepared.url is not None
-        return Request(
-            prepared.method,
-            prepared.url,
-            (*self._client.base_headers("alice"), *generated),
-            body if isinstance(body, bytes) else None,
-        )
+    def _request(self, case: GeneratedCase, operation: TargetOperation) -> Request:
+        path = operation.path
+        for name, value in case.path.items():
+            path = path.replace(f"{{{name}}}", quote(value, safe=""))
+        url = f"{self._client.url}{path}{'?' if case.query else ''}{case.query}"
+        takes_turns = operation.path in TURN_PATHS and operation.method == case.method
+        data = self._as_the_target_takes_it(case) if takes_turns else case.data
+        return Request(case.method, url, (*self._client.base_headers("alice"), *case.headers), data)
 
-    def _as_the_target_takes_it(self, body: bytes) -> bytes:
+    def _as_the_target_takes_it(self, case: GeneratedCase) -> bytes | None:
         """The body with the target's own fields and names of fields. What is no JSON object stays as it is."""
-        profile, generated = self._client.target.profile, parse_json(body.decode("utf-8", "replace"))
-        if not (profile.body_fields or profile.body_names) or not isinstance(generated, dict):
-            return body
-        return json.dumps(profile.turn_body(generated)).encode()
+        profile = self._client.target.profile
+        if not (profile.body_fields or profile.body_names) or not isinstance(case.body, dict):
+            return case.data
+        return json.dumps(profile.turn_body(case.body)).encode()
 
-    def _add_findings(self, sent: SentCase, *, shrink: bool) -> None:
+    def _add_findings(self, sent: SentCase) -> bool:
+        """Add what is wrong with an answer. True if it is worth looking for a smaller request."""
         if sent.answer.accepted:
-            self.campaign.reached.add(sent.case.operation.label)
-        if self.campaign.findings.add(list(self._review.findings(sent))) and shrink:
-            raise WorthShrinking
+            self.campaign.reached.add(sent.label)
+        return self.campaign.findings.add(list(self._review.findings(sent)))
 
 
-def _is_name(model: object) -> bool:
-    return isinstance(model, str) and bool(model)
-
-
-def _meta(place: ParameterLocation, description: str, *, valid: bool) -> CaseMetadata:
-    """Return the metadata that schemathesis would give one of our own requests."""
-    mode = GenerationMode.POSITIVE if valid else GenerationMode.NEGATIVE
-    phase = PhaseInfo(TestPhase.EXAMPLES, build_phase_data(TestPhase.EXAMPLES, description))
-    return CaseMetadata(GenerationInfo(0.0, mode), {place: ComponentInfo(mode)}, phase)
+def _body_id(answer: Answer) -> str:
+    return str(dig(answer.body, "id"))
