@@ -56,7 +56,10 @@ LAYERS = {
         "pytest doctor",
         "cli",
     ],
-    "continuity_plugins": ["hermes nanobot ogx openclaw reference"],
+    "continuity_plugins": [
+        "runtimes",
+        "azure_agentserver hermes letta mastra nanobot ogx openclaw openhands reference",
+    ],
 }
 REPORT_KNOWS = {"core", "http", "results", "report"}
 MODULES_IN_A_FOLDER = 18

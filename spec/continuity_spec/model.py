@@ -140,6 +140,12 @@ class Scenario:
         return any("conversation" in step.params for step in self.walk() if step.verb == "respond")
 
     @property
+    def varies_slug_form(self) -> bool:
+        """True if a slug is sent as an object, or as null."""
+        sent = [step.params["conversation"] for step in self.walk() if "conversation" in step.params]
+        return any(slug is None or isinstance(slug, Mapping) for slug in sent)
+
+    @property
     def chooses_slug_text(self) -> bool:
         """True if the exact text of a slug matters: it is written in the step or an example, and is not expected to be refused."""
         fields = {f"${field}" for example in self.examples for field in example}

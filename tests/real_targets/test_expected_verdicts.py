@@ -22,6 +22,27 @@ FOUND = {
         "COMPRESS-06": (PASS, ""),
         "COMPRESS-07": (FAIL, "announces"),  # the streamed rotation that nobody is told
     },
+    "azure-agentserver==2.3.0": {
+        "SLUG-02": (PASS, ""),
+        "SLUG-25": (FAIL, "actual 200"),  # an unknown response of the right form is an empty history
+        "SLUG-08": (FAIL, "actual 200"),  # a slug and a response id at once are taken together
+        "SLUG-13": (
+            FAIL,
+            "expected red, blue, green, actual blue, green",
+        ),  # by a response of a slug the rest is forgotten
+        "HISTORY-08": (FAIL, "red, blue (no answer), green"),
+        "DURABLE-02": (PASS, ""),
+        "CONCUR-01": (FAIL, "serial: expected an order"),
+        "HISTORY-01": (NOT_APPLICABLE, "does not offer chat"),
+    },
+    "letta==0.32.18": {
+        "HISTORY-02": (PASS, ""),
+        "HISTORY-09": (FAIL, "system"),  # the client's system message never reaches the model
+        "DURABLE-01": (FAIL, "expected red, blue, green, actual green"),  # a restart forgets which session a key names
+        "CONCUR-01": (PASS, ""),
+        "ISOLATE-01": (PASS, ""),
+        "SLUG-02": (NOT_APPLICABLE, "takes no slugs"),
+    },
     "nanobot==0.3.5": {
         "ECHO-01": (FAIL, "absent"),
         "HISTORY-02": (PASS, ""),
@@ -47,6 +68,25 @@ FOUND = {
         "SLUG-02": (NOT_APPLICABLE, "takes no slugs"),
         "ISOLATE-09": (FAIL, "expected blue, actual red, blue"),
         "DERIVE-15": (PASS, ""),
+    },
+    "openhands==1.58.0": {
+        "ECHO-02": (PASS, ""),
+        "HISTORY-02": (PASS, ""),
+        "HISTORY-09": (FAIL, "system"),  # a system prompt that comes later is dropped
+        "HISTORY-08": (FAIL, "status"),  # the turn after a failure of the model fails too
+        "CONCUR-01": (FAIL, "serial"),  # turns at once become one turn
+        "DELETE-01": (PASS, ""),
+        "ENV-01": (PASS, ""),  # with its terminal
+        "SLUG-02": (NOT_APPLICABLE, "does not offer responses"),
+    },
+    "mastra==1.71.0": {
+        "SLUG-02": (PASS, ""),
+        "SLUG-10": (PASS, ""),  # with a window of ten messages, which the profile declares
+        "SLUG-13": (FAIL, "expected red, other blue, actual red, blue, other blue"),  # no branches
+        "SLUG-18": (FAIL, "red, blue (no answer), green"),  # DELETE takes the answer out of the history
+        "SLUG-23": (FAIL, "actual 404"),  # `store` is off by default
+        "STREAM-06": (FAIL, "actual 200"),  # a model that fails is told as a success
+        "ECHO-02": (NOT_APPLICABLE, "tells is nothing"),
     },
 }
 """What was measured by hand, the requirement that says so, and words of the reason that it gives in any of its scenarios."""

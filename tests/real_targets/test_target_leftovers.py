@@ -94,11 +94,10 @@ async def talk(profile: Profile) -> Path:
 
 
 async def two_turns(profile: Profile, server: Server) -> None:
-    headers = {"Authorization": f"Bearer {profile.principals['alice']}"}
-    async with aiohttp.ClientSession(headers=headers) as session:
+    async with aiohttp.ClientSession(headers=profile.headers_of("alice")) as session:
         for say in ("red", "blue"):
-            body = {"model": profile.model, "messages": [{"role": "user", "content": say}]}
-            async with session.post(f"{server.url}/v1/chat/completions", json=body) as answer:
+            path, body = profile.first_turn(say)
+            async with session.post(f"{server.url}{path}", json=body) as answer:
                 assert answer.status == 200
 
 

@@ -2,7 +2,7 @@
 
 `python demanding.py PORT MODEL_URL [DEMAND …]` starts it. The demands: `uuid` (session ids and slugs are UUIDs, else 422), `agent` (every turn has the body field
 `agent_id`), `no-model` (a turn with `model` is refused), `conversation_id` (the name of `conversation`), `users` (the header X-User-Id says who it is, as a proxy
-sets it), `base` (the API is under /api). Who sends no session id gets a new UUID.
+sets it), `base` (the API is under /api), `header` (a header that is empty is refused), `made` (slugs are texts that POST /v1/conversations made, for an agent). Who sends no session id gets a new UUID.
 """
 
 import asyncio
@@ -33,6 +33,7 @@ class Demanding:
         self._histories: dict[tuple[str, str], Messages] = defaultdict(list)
         self._responses: dict[tuple[str, object], tuple[str, Messages]] = {}
         self._turns: dict[tuple[str, str], asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._made: set[str] = set()
 
     async def health(self, _: web.Request) -> web.Response:
         return web.json_response({"environment": dict(os.environ)})
@@ -43,10 +44,19 @@ class Demanding:
         answer = await self._turn(request, session, json.dumps(body.get("messages")))
         return await _send(request, completion(uuid.uuid4().hex, answer), session, stream=body.get("stream") is True)
 
+    async def converse(self, request: web.Request) -> web.Response:
+        """Make a slug."""
+        await self._checked(request)
+        made = str(uuid.uuid4())
+        self._made.add(made)
+        return web.json_response({"id": made, "object": "conversation"})
+
     async def respond(self, request: web.Request) -> web.StreamResponse:
         """A turn of a slug, of the session of the previous response, or of a branch of it."""
         body = await self._checked(request)
         slug = body.get("conversation_id" if "conversation_id" in self._demands else "conversation")
+        if "made" in self._demands and slug is not None and (not isinstance(slug, str) or slug not in self._made):
+            raise RefusedError(404, "there is no such conversation")
         slug = slug.get("id") or "" if isinstance(slug, dict) else slug
         previous, user = body.get("previous_response_id"), self._user(request)
         if (previous and (user, previous) not in self._responses) or (previous and slug):
@@ -70,7 +80,7 @@ class Demanding:
             raise RefusedError(400, "agent_id is missing")
         if "no-model" in self._demands and "model" in body:
             raise RefusedError(400, "model is not taken here")
-        if request.headers.get(HEADER):
+        if request.headers.get(HEADER) or ("header" in self._demands and HEADER in request.headers):
             self._id(request.headers[HEADER])
         return body
 
@@ -144,6 +154,7 @@ def app(model: str, demands: frozenset[str]) -> web.Application:
     turns = [
         web.post(f"{base}/v1/chat/completions", server.chat),
         web.post(f"{base}/v1/responses", server.respond),
+        *([web.post(f"{base}/v1/conversations", server.converse)] if "made" in demands else []),
     ]
     built.add_routes([web.get("/health", server.health), *turns])
     return built

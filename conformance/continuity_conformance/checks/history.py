@@ -7,7 +7,7 @@ from typing import Final
 from urllib.parse import quote
 
 from continuity_conformance.checks.registry import a_started_process, check, disturbing, on
-from continuity_conformance.core.failure import Unmet, Untested
+from continuity_conformance.core.failure import Inapplicable, Unmet, Untested
 from continuity_conformance.http.messages import dig
 from continuity_conformance.scenario.dialogue import Dialogue
 from continuity_conformance.scenario.exchange import Exchange
@@ -60,13 +60,13 @@ async def _round(dialogue: Dialogue, number: int) -> None:
         said = [f"{key} turn {turn}" for turn in range(number + 1)]
         selector: dict[str, object] = {"session" if verb == "chat" else "conversation": name}
         exchange = await dialogue.do(verb, None, say=said[-1], **selector)
-        dialogue.untested.extend(await _forgotten(dialogue, exchange, said[0]))
+        dialogue.untested.extend(await _forgotten(dialogue, exchange, said[-2:][0]))
 
 
-async def _forgotten(dialogue: Dialogue, exchange: Exchange, first: str) -> list[str]:
-    """Return a note if the first turn of the session is not seen any more: a target without a store has no connections to it."""
+async def _forgotten(dialogue: Dialogue, exchange: Exchange, before: str) -> list[str]:
+    """Return a note if the turn before this one is not seen: a target without a store has no connections to it. Older turns may be gone (`compaction: truncate`)."""
     await dialogue.record.view(exchange)
-    return [] if first in (exchange.seen or ()) else ["the target keeps no history, so it has no store to be watched"]
+    return [] if before in (exchange.seen or ()) else ["the target keeps no history, so it has no store to be watched"]
 
 
 def _sessions(dialogue: Dialogue) -> tuple[str, list[str]]:
@@ -128,7 +128,11 @@ async def _must_page(dialogue: Dialogue, newest: Sequence[str]) -> None:
 
 async def _listed(dialogue: Dialogue, path: str = _PAGE) -> list[str]:
     """The sessions on a page of the list; the first one has the newest."""
-    answer = (await dialogue.do("get", path=path)).answer
+    profile = dialogue.context.target.profile
+    expected = {} if profile.documented_sessions else {"status": "any"}
+    answer = (await dialogue.do("get", expected, path=path)).answer
+    if not answer.accepted:
+        raise Inapplicable(f"the target has no list of sessions at {profile.sessions}")
     data = dig(answer.body, "data")
     if not isinstance(data, list):
         raise Untested("the list of sessions has another form than that of the contract")

@@ -33,6 +33,7 @@ from continuity_conformance.scenario.request_builder import WRONG_KEY, plain_req
 
 _REFUSED: Final[Mapping[str, object]] = {"status": 401, "headers": {"$HEADER": "absent"}, "hides": ["secret"]}
 _FORBIDDEN: Final[Mapping[str, object]] = {"status": [401, 403], "headers": {"$HEADER": "absent"}}
+_MESSAGES: Final = "/v1/sessions/{}/messages"
 _HEALTH: Final = "/health"
 _MISSING: Final = frozenset({0, 401, 404})
 _REFUSALS: Final = (400, 404, 422)
@@ -115,10 +116,19 @@ async def _operations(dialogue: Dialogue) -> Sequence[Operation]:
         for path, there in (
             ("/v1/responses/", await _responses_readable(dialogue)),
             ("/v1/chat/", "chat" in dialogue.context.target.offers),
+            (_MESSAGES.format("{session_id}"), await _messages_readable(dialogue)),
         )
         if not there
     )
     return [each for each in operations if not each.template.startswith(absent)]
+
+
+async def _messages_readable(dialogue: Dialogue) -> bool:
+    """Whether the owner of a session can read its messages: sessions at a path of the target's own may have none."""
+    if "sessions" not in dialogue.context.target.offers or "chat" not in _ways_to_continue(dialogue):
+        return True
+    path = _MESSAGES.format("${hers}")
+    return (await dialogue.do("get", {"status": "any"}, path=path)).answer.status not in _MISSING
 
 
 def _refused(credentials: Mapping[str, str]) -> Mapping[str, object]:

@@ -6,17 +6,16 @@ User-Agent apply here too.
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Final, TypeVar
 
 from continuity_conformance.http.messages import Answer, Request
 from continuity_conformance.scenario.context import Context, Target
 from continuity_conformance.scenario.request_builder import base_headers
-from continuity_conformance.target.profile import CHAT_PATH, RESPONSES_PATH
+from continuity_conformance.target.profile import RESPONSES_PATH
 
 T = TypeVar("T")
-TURN_PATHS: Final = frozenset({CHAT_PATH, RESPONSES_PATH})
 _GRACE_SECONDS: Final = 5.0
 
 
@@ -59,7 +58,7 @@ class SyncClient:
     ) -> Request:
         fields = (*self.base_headers(principal), *headers)
         profile = self.target.profile
-        sent = profile.turn_body(body) if path in TURN_PATHS and isinstance(body, Mapping) else body
+        sent = profile.body_of(method, path, body)
         return Request(method, f"{self.url}{profile.path(path)}", fields, sent)
 
     def send(self, request: Request) -> Answer:

@@ -19,7 +19,7 @@ from continuity_conformance.scenario.dialogue import Dialogue
 from continuity_conformance.scenario.exchange import Exchange
 from continuity_conformance.scenario.request_builder import base_headers
 from continuity_conformance.scenario.variables import Variables
-from continuity_conformance.target.profile import DEFAULT_HEADER, DEFAULT_OPTIONS, Profile
+from continuity_conformance.target.profile import CONVERSATIONS_PATH, DEFAULT_HEADER, DEFAULT_OPTIONS, Profile
 
 _REFUSED: Final = frozenset({401, 403})
 _NO_ENDPOINT: Final = frozenset({404, 405, 501})
@@ -259,7 +259,7 @@ async def _tried_beside_responses(context: Context) -> set[str]:
     path = f"{path}/{stored}"
     kept = isinstance(stored, str) and (await ask(context, "GET", path)).accepted
     deletes = kept and (await ask(context, "DELETE", path)).accepted
-    made = dig((await ask(context, "POST", "/v1/conversations", {})).body, "id")
+    made = dig((await ask(context, "POST", CONVERSATIONS_PATH, context.target.profile.new_conversation())).body, "id")
     objects = isinstance(made, str) and (await ask(context, "DELETE", f"/v1/conversations/{made}")).accepted
     return ({"stored-responses"} if deletes else set()) | ({"conversations"} if objects else set())
 

@@ -42,8 +42,10 @@ _BUSY_WAIT: Final = 0.05
 _SHOWN: Final = 160
 _FIRST_PIECE_WAIT: Final = 1.0
 """Seconds to wait for the first event of a stream before the model goes on. A target that does not stream sends nothing in this time."""
-_NOTICE_WAIT: Final = 0.1
-"""Seconds for the target to notice that its client is gone, or that the first piece is there, before the model goes on."""
+_PIECE_WAIT: Final = 0.1
+"""Seconds for the target to notice that the first piece of an answer is there, before the model goes on."""
+_HANG_UP_WAIT: Final = 1.0
+"""Seconds for the target to notice that the client of a plain request is gone, before the model answers. Some look for that only twice a second."""
 _HUNG_UP: Final = Answer(error="the client hung up on purpose")
 
 _SCRIPTS: Final = {
@@ -198,7 +200,7 @@ class Dialogue:
         arrived = asyncio.create_task(_arrival(probe, mark))
         try:
             await asyncio.wait({turn, arrived}, return_when=asyncio.FIRST_COMPLETED)
-            await asyncio.sleep(_NOTICE_WAIT if pauses else 0)
+            await asyncio.sleep(_PIECE_WAIT if pauses else 0)
             for k, inner in enumerate(step.during, 1):
                 await self.step(inner, f"{number}.{k}")
         finally:
@@ -300,7 +302,7 @@ class Dialogue:
             await asyncio.wait({sending, arrived}, return_when=asyncio.FIRST_COMPLETED)
             answer = sending.result() if sending.done() else _HUNG_UP
             sending.cancel()
-            await asyncio.sleep(_NOTICE_WAIT)
+            await asyncio.sleep(_HANG_UP_WAIT)
         finally:
             arrived.cancel()
             await probe.release(mark)
@@ -318,7 +320,7 @@ class Dialogue:
         try:
             await asyncio.wait({turn, arrived}, return_when=asyncio.FIRST_COMPLETED)
             await asyncio.wait({turn}, timeout=_FIRST_PIECE_WAIT)
-            await asyncio.sleep(_NOTICE_WAIT)
+            await asyncio.sleep(_PIECE_WAIT)
         finally:
             arrived.cancel()
             await probe.release(mark)

@@ -24,7 +24,8 @@ def _chosen_ids(target: Target, exchange: Exchange) -> Iterator[str]:
     """The session ids and slugs that the client chose for this request."""
     profile, request = target.profile, exchange.request
     headers = {name.lower() for name in (target.header, *target.other_headers)}
-    yield from (value for name, value in request.headers if name.lower() in headers)
+    # An empty value is no id: it counts as no header.
+    yield from (value for name, value in request.headers if name.lower() in headers and value.strip())
     fields = [profile.body] if profile.body else []
     fields += [profile.body_names.get("conversation", "conversation")] if profile.slugs == "named" else []
     for field in fields:

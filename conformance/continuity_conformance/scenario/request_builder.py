@@ -10,7 +10,7 @@ from continuity_conformance.http.messages import Request
 from continuity_conformance.scenario.context import Context
 from continuity_conformance.scenario.unissued import unissued
 from continuity_conformance.scenario.variables import Variables
-from continuity_conformance.target.profile import CHAT_PATH, DEFAULT_SESSIONS, RESPONSES_PATH
+from continuity_conformance.target.profile import CHAT_PATH, CONVERSATIONS_PATH, DEFAULT_SESSIONS, RESPONSES_PATH
 from continuity_spec import Step
 from continuity_spec.model import calls_client
 
@@ -78,8 +78,9 @@ def plain_request(context: Context, variables: Variables, step: Step) -> Request
         path = variables.text(params["path"])
     method = params.get("method", step.verb.upper())
     headers = (*base_headers(context, principal), *_extra(variables, params))
-    path = context.target.profile.path(path)
-    return Request(method, _address(context, step) + path, headers, variables.fill(params.get("body")))
+    profile = context.target.profile
+    body = profile.body_of(method, path, variables.fill(params.get("body")))
+    return Request(method, _address(context, step) + profile.path(path), headers, body)
 
 
 def _response_id(variables: Variables, value: object, principal: str) -> str:
@@ -91,7 +92,9 @@ def _response_id(variables: Variables, value: object, principal: str) -> str:
 
 def new_slug_request(context: Context, principal: str) -> Request:
     """The request that creates a slug, for a target that accepts only slugs it created."""
-    return Request("POST", f"{context.server.url}/v1/conversations", tuple(base_headers(context, principal)), {})
+    body = context.target.profile.new_conversation()
+    url = f"{context.server.url}{CONVERSATIONS_PATH}"
+    return Request("POST", url, tuple(base_headers(context, principal)), body)
 
 
 def _address(context: Context, step: Step) -> str:

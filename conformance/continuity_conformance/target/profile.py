@@ -22,6 +22,8 @@ DEFAULT_ORIGIN: Final = "http://continuity.test"
 DEFAULT_SESSIONS: Final = "/v1/sessions"
 CHAT_PATH: Final = "/v1/chat/completions"
 RESPONSES_PATH: Final = "/v1/responses"
+CONVERSATIONS_PATH: Final = "/v1/conversations"
+_ABSENT: Final = object()
 LEFT_OUT: Final = "none"
 """In `body_names`: the target does not take this field."""
 DEFAULT_OPTIONS: Final[Mapping[str, str]] = MappingProxyType(
@@ -135,6 +137,8 @@ class Profile:
     """The form of the session ids and slugs that the target accepts; None: any text."""
     body_fields: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """More fields of the body of every turn."""
+    conversation_fields: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """The fields of the body of POST /v1/conversations."""
     body_names: Mapping[str, str] = field(default_factory=dict)
     """What the target calls `model` and `conversation` in the body of a turn; `none`: it does not take the field."""
     principals: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -144,6 +148,8 @@ class Profile:
     options: Mapping[str, str] = field(default_factory=dict)
     offers: frozenset[str] | None = None
     single_user: bool = False
+    evicts: bool = True
+    """False: the target keeps every response until a client deletes it, so that nothing about evictions applies."""
     limits: Limits = Limits()
     process: Process | None = None
     previous: Process | None = None
@@ -196,8 +202,27 @@ class Profile:
 
     def turn_body(self, body: Mapping[str, object]) -> dict[str, object]:
         """The body of a turn as this target takes it: with the fields that it always wants, and with its names of fields."""
-        named = {self.body_names.get(name, name): value for name, value in body.items() if not self.leaves_out(name)}
+        own = {name: self._own_form(name, value) for name, value in body.items() if not self.leaves_out(name)}
+        named = {self.body_names.get(name, name): value for name, value in own.items() if value is not _ABSENT}
         return {**self.body_fields, **named}
+
+    def _own_form(self, name: str, value: object) -> object:
+        """The value of a field. A field of the target's own in place of `conversation` takes its text: neither an object nor null."""
+        if name != "conversation" or name not in self.body_names:
+            return value
+        return _ABSENT if value is None else (dig(value, "id") or value)
+
+    def new_conversation(self, body: Mapping[str, object] = MappingProxyType({})) -> dict[str, object]:
+        """The body of POST /v1/conversations as this target takes it."""
+        return {**self.conversation_fields, **body}
+
+    def body_of(self, method: str, path: str, body: object) -> object:
+        """The body of any request as this target takes it, for a path of the contract."""
+        if method != "POST" or not isinstance(body, Mapping):
+            return body
+        if path in {CHAT_PATH, RESPONSES_PATH}:
+            return self.turn_body(body)
+        return self.new_conversation(body) if path == CONVERSATIONS_PATH else body
 
     def leaves_out(self, name: str) -> bool:
         """Whether the target does not take this field of a body."""

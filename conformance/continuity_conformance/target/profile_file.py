@@ -59,7 +59,7 @@ class _Sections(Struct, frozen=True):
     principals: Mapping[str, str | _Principal] = {}
 
 
-_WITH_VARIABLES: Final = ("principals", "headers", "body_fields")
+_WITH_VARIABLES: Final = ("principals", "headers", "body_fields", "conversation_fields")
 """The sections in which `$NAME` comes from the environment; beside them `env` of a process and the token of the controls."""
 
 

@@ -1,6 +1,7 @@
 """Profiles for servers that demand something of every request, and a server that demands it."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -76,6 +77,13 @@ def test_without_the_form_of_ids_the_same_target_fails(tmp_path):
     assert verdicts(played(lenient, "HISTORY-02"))["HISTORY-02"] is Verdict.FAIL
 
 
+def test_an_empty_header_is_no_id_of_another_form(tmp_path):
+    strict, lenient = (profile(tmp_path, ["uuid", *more], ["ids: uuid"]) for more in (["header"], []))
+
+    assert verdicts(played(strict, "ECHO-04")) == {"ECHO-04": Verdict.FAIL}
+    assert verdicts(played(lenient, "ECHO-04")) == {"ECHO-04": Verdict.PASS}
+
+
 def test_principals_by_headers_are_two_people_and_have_no_keys(tmp_path):
     results = played(profile(tmp_path, ["users"], [DEMANDS["users"]]), "ISOLATE-06", "ISOLATE-01", "CONTRACT-08")
 
@@ -93,3 +101,38 @@ def test_generated_requests_meet_the_demands_too(tmp_path):
     assert verdicts(results)["CONTRACT-06"] is Verdict.PASS, results["CONTRACT-06"].reason
     assert verdicts(results)["CONTRACT-11"] is Verdict.PASS, results["CONTRACT-11"].reason
     assert verdicts(results)["CONTRACT-01"] is Verdict.PASS, results["CONTRACT-01"].reason
+
+
+MADE = "slugs: made"
+OWN_FIELDS = "body_fields: {agent_id: $AGENT}"
+OWN_NAMES = "body_names: {conversation: conversation_id}"
+OF_A_CONVERSATION = "conversation_fields: {agent_id: $AGENT}"
+
+
+def test_a_conversation_is_made_with_the_fields_that_the_target_wants(tmp_path):
+    demands = ["agent", "made", "conversation_id"]
+    lines = [MADE, OWN_FIELDS, OWN_NAMES, OF_A_CONVERSATION]
+
+    demanding = profile(tmp_path, demands, lines)
+    offers = frozenset({"streaming", "responses", "conversations"})
+    results = played(replace(demanding, offers=offers), "SLUG-02", "SLUG-24")
+
+    assert verdicts(results)["SLUG-02"] is Verdict.PASS, results["SLUG-02"].failure
+    used = [each for each in results["SLUG-24"].evidence if each.scenario.startswith("used as a slug")]
+    assert [each.outcome for each in used] == [Verdict.PASS, Verdict.NOT_APPLICABLE]
+
+
+def test_without_these_fields_no_conversation_can_be_made(tmp_path):
+    results = played(profile(tmp_path, ["agent", "made", "conversation_id"], [MADE, OWN_FIELDS, OWN_NAMES]), "SLUG-02")
+
+    assert verdicts(results)["SLUG-02"] is not Verdict.PASS
+
+
+@pytest.mark.parametrize(
+    ("conversation", "sent"), [("a", {"conversation_id": "a"}), ({"id": "a"}, {"conversation_id": "a"}), (None, {})]
+)
+def test_a_field_of_ones_own_in_place_of_conversation_takes_a_text(conversation: object, sent: dict[str, str]):
+    own = Profile("x", body_names={"conversation": "conversation_id"})
+
+    assert own.turn_body({"conversation": conversation}) == sent
+    assert Profile("x").turn_body({"conversation": conversation}) == {"conversation": conversation}

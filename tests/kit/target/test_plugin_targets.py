@@ -17,7 +17,16 @@ from continuity_conformance import plugin
 from continuity_conformance.core import entry_points as discovery
 from continuity_conformance.core.errors import KitError, UsageError
 from continuity_conformance.core.verdicts import Result, Verdict
-from continuity_conformance.plugin import Build, ControlContext, HttpControl, Process, Profile, Say, Untested
+from continuity_conformance.plugin import (
+    Build,
+    ControlContext,
+    HttpControl,
+    Inapplicable,
+    Process,
+    Profile,
+    Say,
+    Untested,
+)
 from continuity_conformance.run.session import Run
 from continuity_conformance.target import resolve as targets
 from continuity_conformance.target.control_context import ApiControl, how
@@ -41,7 +50,7 @@ class Versioned:
 class Grown(Versioned):
     """Its releases go on."""
 
-    any_version = any_wheel = True
+    any_version = any_wheel = any_checkout = True
 
 
 class Counted:
@@ -60,6 +69,14 @@ class Broken:
 
     def profile(self, version: str, say: Say) -> Profile:
         raise ZeroDivisionError(version + say.__name__)
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    folder = tmp_path / "tiny"
+    folder.mkdir()
+    (folder / "pyproject.toml").write_text('[project]\nname = "tiny"\nversion = "2.1rc1"\n')
+    return folder
 
 
 @pytest.fixture(autouse=True)
@@ -111,6 +128,25 @@ def test_a_wheel_that_nobody_released_can_be_asked_for(tmp_path: Path, monkeypat
         targets.resolve(f"versioned=={wheel.name}", None)
 
 
+@pytest.mark.parametrize("asked", ["{folder}", ".", "./", "../tiny", "~/tiny"])
+def test_a_checkout_can_be_asked_for(asked: str, checkout: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(checkout)
+    monkeypatch.setenv("HOME", str(checkout.parent))
+    asked = asked.format(folder=checkout)
+
+    assert targets.resolve(f"grown=={asked}", None).profile.name == f"versioned {checkout}"
+    with pytest.raises(UsageError, match="has no version"):
+        targets.resolve(f"versioned=={asked}", None)
+
+
+@pytest.mark.parametrize("asked", ["/nowhere", "..", "~/nowhere"])
+def test_a_folder_without_a_project_is_told(asked: str, checkout: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(checkout)
+
+    with pytest.raises(UsageError, match=r"The folder has no pyproject\.toml"):
+        targets.resolve(f"grown=={asked}", None)
+
+
 @pytest.mark.parametrize("command", [("check", "counted", "-k", "ECHO-02"), ("run", "ECHO-02", "--target", "counted")])
 def test_the_profile_is_made_once_in_a_run(command: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """A second call would throw its random keys away, or install a target twice."""
@@ -129,6 +165,27 @@ def test_a_build_says_what_it_is():
     assert (wheel.title, wheel.number) == ("2.0rc1 (a_b-2.0rc1-py3-none-any.whl)", (2, 0))
     assert release.requirement("a-b[c]") == "a-b[c]==2.0rc1"
     assert wheel.requirement("a-b[c]") == "a-b[c] @ file:///a%20folder/a_b-2.0rc1-py3-none-any.whl"
+
+
+def test_a_build_of_a_checkout_has_the_version_of_its_project(checkout: Path):
+    build = Build(str(checkout))
+
+    assert (build.title, build.number) == ("2.1rc1 (tiny)", (2, 1))
+    assert build.requirement("a-b[c]") == f"a-b[c] @ {checkout.as_uri()}"
+
+
+@pytest.mark.parametrize(
+    ("project", "problem"),
+    [
+        ('[project]\nname = "tiny"\ndynamic = ["version"]\n', "does not state its version.*Build a wheel"),
+        ("[project\n", "cannot be read"),
+    ],
+)
+def test_a_checkout_that_does_not_state_its_version_is_told(project: str, problem: str, checkout: Path):
+    (checkout / "pyproject.toml").write_text(project)
+
+    with pytest.raises(UsageError, match=problem):
+        Build(str(checkout)).title  # noqa: B018 - reads the project
 
 
 def test_a_target_without_versions_says_so():
@@ -173,16 +230,24 @@ async def believes_itself(_: ControlContext, __: Mapping[str, object]) -> None:
     """Do nothing, and say that all is well."""
 
 
+async def never_happens(_: ControlContext, __: Mapping[str, object]) -> None:
+    raise Inapplicable("the target never evicts anything")
+
+
 def slug_03(control: plugin.Control) -> Result:
+    return with_evictions("SLUG-03", control)
+
+
+def with_evictions(id_: str, control: plugin.Control) -> Result:
     profile = reference_profile()
     assert profile.process is not None
     start = tuple(word for word in profile.process.start if not word.startswith("--controls"))
     given = replace(
         profile, process=replace(profile.process, start=start), token="", controls={"evict": control}, offers=None
     )
-    requirement = next(each for each in load_spec().requirements if each.id == "SLUG-03")
+    requirement = next(each for each in load_spec().requirements if each.id == id_)
     with Run(targets.resolve(None, given), [requirement]) as run:
-        return run.result("SLUG-03")
+        return run.result(id_)
 
 
 def test_a_control_of_a_plugin_works_on_the_targets_files():
@@ -203,6 +268,13 @@ def test_a_control_that_does_not_work_is_not_tested(control: plugin.Control, rea
 
     assert result.verdict is Verdict.NOT_TESTED
     assert reason in result.reason
+
+
+@pytest.mark.parametrize(("id_", "verdict"), [("SLUG-03", Verdict.NOT_APPLICABLE), ("CONTRACT-21", Verdict.PASS)])
+def test_where_a_control_says_that_it_does_not_apply_the_rest_is_played(id_: str, verdict: Verdict):
+    result = with_evictions(id_, never_happens)
+
+    assert result.verdict is verdict, result.reason
 
 
 async def without_a_word(_: ControlContext, __: Mapping[str, object]) -> None: ...

@@ -1,4 +1,4 @@
-"""What was measured by hand on hermes-agent, row by row beside the verdicts that are about the same."""
+"""What was measured by hand on a target, row by row beside the verdicts that are about the same."""
 
 import re
 from collections.abc import Iterator
@@ -14,10 +14,12 @@ from pages.kept import RESULTS, blocked_by, doubles, failed, requirements
 
 NOT_RUN = "not run"
 HOLDS = "holds"
+_FIRST = "hermes"
+"""The target of entries that name none."""
 _HEAD = """\
-## hermes-agent: measured by hand, and by the suite
+## Measured by hand, and by the suite
 
-What was measured by hand before there was a suite ([measured.yaml](measured.yaml)), and the verdict on each requirement, or on one of its scenarios, that is about the same. Many measurements are
+What was measured by hand, before the suite was played on that server ([measured.yaml](measured.yaml)), and the verdict on each requirement, or on one of its scenarios, that is about the same. Many measurements are
 about one step: *to step 2: holds* says that nothing failed up to there, whatever a later step found. *$old* is the name that the scenario has for the session that was told, *an unnamed one* is none that it knows
 by then. Of scenarios only failures are kept, so that otherwise *no failure* is all that can be said. Where measurement and verdict disagree, the last column has the verdict that would follow from
 the measurement, and the reason stands below.
@@ -32,6 +34,7 @@ _TO_STEP = re.compile(r"(.*), to step (\d+)")
 class Row:
     """What was measured by hand on one version, and what the suite says about it."""
 
+    target: str
     behaviour: str
     version: str
     measured: str
@@ -61,8 +64,13 @@ def agreement(folder: Path = RESULTS) -> Iterator[Row]:
     for entry in entries():
         for version, measured in entry["measured"].items():
             for shown_by, follows in _following(entry.get("shown_by", {}), version):
-                verdict, because = told(folder / f"hermes-{version}", shown_by), entry.get("because", "")
-                yield Row(entry["behaviour"], version, measured, shown_by, follows, verdict, because)
+                target, because = target_of(entry), entry.get("because", "")
+                verdict = told(folder / f"{target}-{version}", shown_by)
+                yield Row(target, entry["behaviour"], version, measured, shown_by, follows, verdict, because)
+
+
+def target_of(entry: dict[str, Any]) -> str:
+    return str(entry.get("target", _FIRST))
 
 
 def entries() -> list[dict[str, Any]]:
@@ -118,14 +126,20 @@ def _detail(evidence: dict[str, Any]) -> str:
 
 
 def page() -> str:
-    rows = list(agreement())
+    targets = sorted({target_of(entry) for entry in entries()})
+    return "\n\n".join((_HEAD.rstrip(), *(part for target in targets for part in _section(target)))) + "\n"
+
+
+def _section(target: str) -> Iterator[str]:
+    rows = [row for row in agreement() if row.target == target]
+    ran = [row for row in rows if row.verdict != NOT_RUN]
     by_version = groupby(rows, lambda row: (row.behaviour, row.version))
     heads = ("behaviour", "version", "measured by hand", "requirement", "verdict", "agrees")
-    lines = table(heads, (_cells(list(same)) for _, same in by_version))
-    ran = [row for row in rows if row.verdict != NOT_RUN]
-    notes = (f"**{each['behaviour']}.** {each[why]}" for why in _NOTES for each in entries() if why in each)
-    agrees = f"{sum(not row.disagrees for row in ran)} of {len(ran)} verdicts agree."
-    return "\n\n".join((f"{_HEAD}{agrees}", "\n".join(lines), *notes)) + "\n"
+    yield f"### {target}"
+    yield f"{sum(not row.disagrees for row in ran)} of {len(ran)} verdicts agree."
+    yield "\n".join(table(heads, (_cells(list(same)) for _, same in by_version)))
+    measured = [entry for entry in entries() if target_of(entry) == target]
+    yield from (f"**{each['behaviour']}.** {each[why]}" for why in _NOTES for each in measured if why in each)
 
 
 def _cells(rows: list[Row]) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ from continuity_conformance.fuzz.generated.document import (
 )
 from continuity_conformance.fuzz.generated.shipped import ShippedCases, are_shipped
 from continuity_conformance.fuzz.names import MAX_LENGTH, RunNames
-from continuity_conformance.fuzz.sync_client import TURN_PATHS, SyncClient
+from continuity_conformance.fuzz.sync_client import SyncClient
 from continuity_conformance.http.messages import Answer, Request, dig
 
 if TYPE_CHECKING:
@@ -196,16 +196,10 @@ class _CampaignRunner:
         for name, value in case.path.items():
             path = path.replace(f"{{{name}}}", quote(value, safe=""))
         url = f"{self._client.url}{path}{'?' if case.query else ''}{case.query}"
-        takes_turns = operation.path in TURN_PATHS and operation.method == case.method
-        data = self._as_the_target_takes_it(case) if takes_turns else case.data
+        taken = self._client.target.profile.body_of(case.method, operation.path, case.body)
+        # The same bytes as generated, unless the target has fields or names of fields of its own.
+        data = case.data if taken == case.body else json.dumps(taken).encode()
         return Request(case.method, url, (*self._client.base_headers("alice"), *case.headers), data)
-
-    def _as_the_target_takes_it(self, case: GeneratedCase) -> bytes | None:
-        """The body with the target's own fields and names of fields. What is no JSON object stays as it is."""
-        profile = self._client.target.profile
-        if not (profile.body_fields or profile.body_names) or not isinstance(case.body, dict):
-            return case.data
-        return json.dumps(profile.turn_body(case.body)).encode()
 
     def _add_findings(self, sent: SentCase) -> bool:
         """Add what is wrong with an answer. True if it is worth looking for a smaller request."""

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from continuity_conformance.core.failure import Unmet, Untested
+from continuity_conformance.core.failure import Inapplicable, Unmet, Untested
 from continuity_conformance.fuzz.sequence.counterexample import parsed_steps
 from continuity_conformance.fuzz.sequence.generator import GeneratedSequence, YamlStep
 from continuity_conformance.scenario.context import Context
@@ -22,6 +22,8 @@ class SequenceResult:
     untested: tuple[str, ...] = ()
     doubtful: bool = False
     """The failure may be the kit's fault (`scenario.doubt`)."""
+    inapplicable: str = ""
+    """Why a step does not apply to the target; empty if all do."""
 
 
 async def play(context: Context, steps: Sequence[YamlStep]) -> SequenceResult:
@@ -44,6 +46,8 @@ async def _play_in_its_room(context: Context, steps: Sequence[Step]) -> Sequence
         return SequenceResult(unmet, doubtful=doubt(dialogue.record, turns_before, shared=True) is not None)
     except Untested as reason:
         return SequenceResult(untested=(str(reason),))
+    except Inapplicable as reason:
+        return SequenceResult(inapplicable=str(reason))
     finally:
         await dialogue.leave()
     return SequenceResult(untested=tuple(dialogue.untested))

@@ -1,9 +1,10 @@
 """Search for a counterexample: generate the sequences of a seed, play them, and shrink the first that fails."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
+from continuity_conformance.core.failure import Inapplicable
 from continuity_conformance.fuzz.sequence.counterexample import Counterexample
 from continuity_conformance.fuzz.sequence.generator import GeneratedSequence, SequenceScope, generate
 from continuity_conformance.fuzz.sequence.oracle import ALICE
@@ -54,6 +55,9 @@ async def search(context: Context, scope: SequenceScope, *, examples: int, seed:
     played, untested = list[GeneratedSequence](), list[str]()
     for batch in batches(sequences, cache_size if restarts else 0):
         results = await play_batch(context, [sequence.steps for sequence in batch])
+        if reason := next((result.inapplicable for result in results if result.inapplicable), ""):
+            smaller = _without_evictions(scope, reason)
+            return await search(context, smaller, examples=examples, seed=seed, shrinks=shrinks)
         for sequence, result in zip(batch, results, strict=True):
             played.append(sequence)
             untested += result.untested
@@ -61,6 +65,13 @@ async def search(context: Context, scope: SequenceScope, *, examples: int, seed:
             if failing is not None:
                 return _result(played, await shrink(failing, scope, partial(play, context), shrinks))
     return _result(played, None, tuple(dict.fromkeys(untested)))
+
+
+def _without_evictions(scope: SequenceScope, reason: str) -> SequenceScope:
+    """The scope for a target whose control says that it never evicts anything. Raises Inapplicable if something else does not apply."""
+    if "evict" not in scope.abilities:
+        raise Inapplicable(reason)
+    return replace(scope, abilities=scope.abilities - {"evict"})
 
 
 def _result(

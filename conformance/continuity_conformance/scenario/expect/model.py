@@ -33,11 +33,24 @@ async def sees(record: Record, exchange: Exchange, wanted: Any) -> None:
 def fits_window(record: Record, pattern: Sequence[str], seen: Sequence[str]) -> bool:
     """Whether the target dropped the oldest turns as it declares: `compaction: truncate`, and a context that this conversation fills."""
     filling = record.context.target.profile.filling
-    if not truncates(record) or filling is None or len(pattern) < filling.turns:
+    turns = [turn for label in pattern if not label.startswith("maybe ") for turn in _expanded(label, record)]
+    if not truncates(record) or filling is None or len(turns) < filling.turns:
         return False
-    size = sum(len(record.wording.user_text(label)) for label in pattern)
+    size = sum(len(record.wording.user_text(turn)) for turn in turns)
     full = size >= filling.characters * filling.turns
-    return full and len(seen) >= filling.turns - 1 and list(pattern[-len(seen) :]) == list(seen)
+    return full and len(seen) >= filling.turns - 1 and is_end(pattern, seen, record.copies)
+
+
+def is_end(pattern: Sequence[str], seen: Sequence[str], copies: Mapping[str, Sequence[str]]) -> bool:
+    """Whether `seen` is what is left of the pattern after its oldest turns were dropped. Of the copies of `each x`, any may be the oldest."""
+    for number, label in enumerate(pattern):
+        accepted = set(copies[label.removeprefix("each ")]) if label.startswith("each ") else set()
+        left = [count for count in range(1, len(accepted)) if len(accepted & set(seen[:count])) == count]
+        if matches(pattern[number:], seen, copies):
+            return True
+        if any(matches(pattern[number + 1 :], seen[count:], copies) for count in left):
+            return True
+    return False
 
 
 def differences(pattern: Sequence[str], seen: Sequence[str]) -> tuple[str, ...]:
@@ -77,7 +90,9 @@ async def recalls(record: Record, exchange: Exchange, wanted: Any) -> None:
     verbatim_only, summarised_only = (_with(word, wanted) for word in ("verbatim", "summarised"))
     labels = [label for word in wanted for label in _expanded(word, record)]
     twice = [label for label in labels if seen.count(label) > 1]
-    twice += [label for label in summarised_only if label in seen]
+    twice += [
+        label for label in summarised_only if label in seen and not is_kept_first(view, record.wording.mark(label))
+    ]
     lost = [label for label in labels if label not in seen and not _is_covered(record, view, label)]
     lost += [label for label in verbatim_only if label not in seen]
     verbatim = [label for label in labels if label in seen]
@@ -90,6 +105,12 @@ async def recalls(record: Record, exchange: Exchange, wanted: Any) -> None:
         kinds = (*(["doubled"] if twice else []), *(["missing"] if lost else [])) or ("reordered",)
         actual = f"{listed(seen)} and in a summary {listed(sorted(summarised))}"
         raise Unmet(listed(wanted), actual, kinds=kinds)
+
+
+def is_kept_first(view: View, mark: str) -> bool:
+    """Whether a turn is verbatim because the target keeps the first turns, and summarises others in their place."""
+    seen = {sighting.mark for sighting in view.sightings if sighting.kind != "summary"}
+    return mark not in view.summarised and bool(view.summarised - seen)
 
 
 def _is_covered(record: Record, view: View, label: str) -> bool:
