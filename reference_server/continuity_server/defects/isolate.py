@@ -587,10 +587,10 @@ class ErrorWithoutEnvelope(Rules):
 
 
 @defect(
-    "foreign-session-is-a-page-mark",
-    "A page of the list of sessions can begin after a session of another principal.",
+    "foreign-page-mark",
+    "A page can begin after another's session.",
 )
-class ForeignSessionIsAPageMark(Store):
+class ForeignPageMark(Store):
     def page_of_sessions(self, owner: str, after: str | None, limit: int) -> list[Session]:
         others = self._read("SELECT rowid FROM sessions WHERE id=? AND owner<>?", after, owner)
         if not others:

@@ -132,10 +132,13 @@ class DeletedConversationRemembers(Store):
 
 @defect("conversation-created-twice", "Every conversation that is created has the same id.")
 class ConversationCreatedTwice(ConversationsHandler):
+    _one_at_a_time: Final = asyncio.Lock()
+
     async def post(self, request: web.Request) -> web.Response:
         made = StoredConversation("conv_default", 0, {})
-        if self._store.conversation(request[PRINCIPAL], made.id) is None:
-            await self._store.add_conversation(request[PRINCIPAL], made)
+        async with self._one_at_a_time:
+            if self._store.conversation(request[PRINCIPAL], made.id) is None:
+                await self._store.add_conversation(request[PRINCIPAL], made)
         return answer({"id": made.id, "object": "conversation", "created_at": made.created, "metadata": made.metadata})
 
 
