@@ -2,12 +2,13 @@
 
 import string
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from continuity_conformance.core.failure import Unmet
+from continuity_conformance.core.text import cut
 from continuity_conformance.http.curl import one_request
 from continuity_conformance.http.messages import Answer, Request
 from continuity_conformance.http.reading import Reading
@@ -23,6 +24,9 @@ _WIDTH: Final = 100
 _SAFE: Final = string.printable[:95].replace("%", "")
 """Bytes that need no percent-encoding when a body is written as text: printable ASCII and spaces."""
 _TOLD_AT_MOST: Final = 24
+_TRACED_FIRST: Final = 3
+_TRACED_LAST: Final = 7
+_TRACED: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +112,23 @@ def _is_plain(body: bytes) -> bool:
 def _answer(answer: Answer, redactor: Redactor) -> dict[str, object]:
     body = redactor.stream(answer.text) if answer.streamed else redactor.body(answer.text)
     return {"status": answer.status, "headers": redactor.headers(answer.headers), "body": body}
+
+
+def trace(exchanges: Sequence[Mapping[str, Any]]) -> list[str]:
+    """One line for each exchange; of many, the first and the last ones."""
+    left_out = len(exchanges) - _TRACED_FIRST - _TRACED_LAST
+    if left_out <= 0:
+        return [_trace_line(each) for each in exchanges]
+    first, last = exchanges[:_TRACED_FIRST], exchanges[-_TRACED_LAST:]
+    return [*map(_trace_line, first), f"… {left_out} more", *map(_trace_line, last)]
+
+
+def _trace_line(exchange: Mapping[str, Any]) -> str:
+    request, answer, seen = exchange["request"], exchange["answer"], exchange["seen"]
+    path = urlsplit(request["url"]).path
+    saw = f"; the model saw {cut(', '.join(map(str, seen)), _TRACED)}" if seen is not None else ""
+    status = answer["status"] if answer else exchange["error"]
+    return f"{exchange['step']}  {exchange.get('principal') or 'client'}: {request['method']} {path} → {status}{saw}"
 
 
 def failure_text(requirement: Requirement, scenario: str, unmet: Unmet, dialogue: DialogueEvidence, again: str) -> str:

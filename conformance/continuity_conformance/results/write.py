@@ -17,9 +17,9 @@ from continuity_conformance.core.verdicts import Evidence, Result, RunVerdict, V
 from continuity_conformance.results.baseline import KnownFailure
 from continuity_conformance.results.classes import ClassVerdict, class_of
 from continuity_conformance.results.describe import described
+from continuity_conformance.results.evidence import trace
 from continuity_conformance.results.ledger import RunOutcome, TargetFacts
 from continuity_conformance.results.one_line import headline
-from continuity_conformance.results.transcript import trace
 
 SCHEMA: Final = "urn:session-continuity:schema:results:1.0"
 FILE_NAME: Final = "results.json"
