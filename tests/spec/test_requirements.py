@@ -32,7 +32,7 @@ CATALOGUE = {
     "ECHO": range(1, 16),
     "ENV": range(1, 4),
     "ERROR": range(1, 15),
-    "HISTORY": range(1, 18),
+    "HISTORY": range(1, 20),
     "ISOLATE": range(1, 16),
     "MIGRATE": range(1, 10),
     "SLUG": range(1, 29),
