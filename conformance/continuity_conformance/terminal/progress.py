@@ -22,6 +22,7 @@ _LABELS: Final = (
 )
 _PLAIN_EVERY: Final = 10.0
 _ESTIMATE_AFTER: Final = 2.0
+_PLAYED: Final = frozenset({"scenario", "check"})
 _DISTURBING_WEIGHT: Final = 8
 """A scenario that starts, kills or fills a server takes about this many times as long as a calm one."""
 
@@ -40,7 +41,7 @@ class ProgressDisplay:
 
     def start(self, requirements: Sequence[Requirement]) -> None:
         self._requirements = tuple(requirements)
-        self._weights = {each.id: _weight(each) for each in requirements if each.how in {"scenario", "check"}}
+        self._weights = {}
         self._began = self._shown_at = time.monotonic()
 
     def tick(self, decided: Sequence[Result]) -> None:
@@ -71,6 +72,7 @@ class ProgressDisplay:
         self._shown_at = now
 
     def _time_left(self, decided: Sequence[Result], elapsed: float) -> str:
+        self._weights = self._weights or {each.id: _weight(each) for each in self._requirements if each.how in _PLAYED}
         done = sum(self._weights[result.id] for result in decided if result.id in self._weights)
         left = sum(self._weights.values()) - done
         if not done or elapsed < _ESTIMATE_AFTER:
