@@ -38,8 +38,13 @@ class Detail:
     curl: bool
 
 
-_BARE: Final = (Detail(0, 0, curl=True), Detail(0, 0, curl=False))
-_DETAILS: Final = (Detail(4, 1500, curl=True), Detail(2, 900, curl=True), Detail(1, 500, curl=True), *_BARE)
+_DETAILS: Final = (
+    Detail(4, 1500, curl=True),
+    Detail(2, 900, curl=True),
+    Detail(1, 500, curl=True),
+    Detail(0, 0, curl=True),
+    Detail(0, 0, curl=False),
+)
 """From the most detail to the diagram alone."""
 
 
@@ -50,6 +55,11 @@ class Part:
     scenario: RecordedScenario
     shown: tuple[Markup, ...]
     outcomes: tuple[Evidence, ...]
+
+    @property
+    def left_out(self) -> int:
+        """How many that did not pass are not shown, because the page would be too long."""
+        return sum(each.outcome is not Verdict.PASS for each in self.outcomes) - len(self.shown)
 
 
 def render(report: Report) -> str:
@@ -99,8 +109,10 @@ def _parts(row: RecordedRequirement, report: Report, size: int) -> Iterator[Part
 
 
 def _fitted(evidence: Evidence, row: RecordedRequirement, report: Report, size: int) -> Markup:
-    """The evidence with the most detail that fits into `size` bytes; empty where nothing fits."""
-    for detail in (*(_BARE if evidence.outcome is Verdict.PASS else _DETAILS), None):
+    """The evidence with the most detail that fits into `size` bytes; empty where nothing fits, or for what passed: its steps say it all."""
+    if evidence.outcome is Verdict.PASS:
+        return Markup()
+    for detail in (*_DETAILS, None):
         markup = _evidence(evidence, row, report, detail)
         if len(markup.encode()) <= size:
             return markup
