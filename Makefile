@@ -5,7 +5,7 @@ READY := .venv/.ready
 # Without bytecode files, every server that the tests start compiles its modules anew: a third of its start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: check test pytest targets lint browser matrix mutants help
+.PHONY: check test pytest targets lint browser matrix mutants bench bench-compare help
 
 help:
 	@echo "make check   run the whole suite against the bundled server"
@@ -15,6 +15,8 @@ help:
 	@echo "make matrix  run the suite on every defect and write the matrix anew"
 	@echo "make mutants run the suite on every mechanical mutant of the server (20 minutes) and write docs/reference/mutants.md anew;"
 	@echo "             MUTANTS=--new plays only those of lines that have changed"
+	@echo "make bench   measure the server (10 minutes) and write docs/reference/benchmarks.md anew;"
+	@echo "             make bench-compare BASE=rev measures it beside the server of another commit"
 
 check: $(READY)
 	$(BIN)/continuity check
@@ -50,6 +52,13 @@ matrix: $(READY)
 
 mutants: $(READY)
 	$(BIN)/python tools/mutants/mutants.py $(MUTANTS)
+
+bench: $(READY)
+	$(BIN)/python tools/benchmarks/bench.py $(BENCH)
+
+BASE ?= HEAD
+bench-compare: $(READY)
+	$(BIN)/python tools/benchmarks/compare.py $(BASE) $(BENCH)
 
 $(READY): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Session Continuity needs Python 3.11 or newer; try: make PYTHON=python3.11")'

@@ -32,7 +32,16 @@ LAYERS = {
         "load render",
         "lint __init__",
     ],
-    "continuity_server": ["settings", "rules", "store model", "turn", "http", "defects", "server", "__main__"],
+    "continuity_server": [
+        "settings fast_json",
+        "rules",
+        "store model",
+        "turn",
+        "http",
+        "defects",
+        "server",
+        "__main__",
+    ],
     "continuity_conformance": [
         "core",
         "http",
@@ -47,7 +56,10 @@ LAYERS = {
         "pytest doctor",
         "cli",
     ],
-    "continuity_plugins": ["runtimes", "hermes mastra nanobot ogx openclaw openhands reference"],
+    "continuity_plugins": [
+        "runtimes",
+        "azure_agentserver hermes letta mastra nanobot ogx openclaw openhands reference",
+    ],
 }
 REPORT_KNOWS = {"core", "http", "results", "report"}
 MODULES_IN_A_FOLDER = 18

@@ -15,6 +15,7 @@ SERVER = ROOT / "reference_server" / "continuity_server"
 AREAS = {file.stem for file in (ROOT / "spec" / "continuity_spec" / "requirements").glob("*.yaml")}
 SHARED_BY_CHECKS = {
     "contract_sequences": "the checks of CONTRACT that play sequences",
+    "long_history": "the checks of HISTORY about long conversations and images",
     "registry": "where checks register",
 }
 

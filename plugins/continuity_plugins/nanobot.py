@@ -35,7 +35,7 @@ class NanobotTarget:
     """nanobot-ai: the request body names the session, and answers do not report it."""
 
     versions = ("0.3.5",)
-    any_version = any_wheel = True
+    any_version = any_wheel = any_checkout = True
 
     def profile(self, version: str, say: Say) -> Profile:
         build = Build(version)

@@ -83,7 +83,7 @@ class OgxTarget:
     """OGX (formerly Llama Stack): /v1/responses and conversations."""
 
     versions = ("1.5.0",)
-    any_version = any_wheel = True
+    any_version = any_wheel = any_checkout = True
 
     def profile(self, version: str, say: Say) -> Profile:
         build, python = Build(version), python_from(_PYTHON, "OGX")

@@ -1,6 +1,7 @@
 """`python -m continuity_server`: reads the command line, prints where the server listens, and stops on SIGTERM or SIGINT."""
 
 import asyncio
+import gc
 import json
 import logging
 import signal
@@ -37,6 +38,8 @@ async def _serve(settings: Settings, parts: Parts) -> None:
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with serving(settings, parts) as url:
         logging.getLogger("continuity").info("sessions are stored in %s (--db)", settings.db)
+        # What is loaded now stays until the end: the garbage collector need not look at it again and again.
+        gc.freeze()
         sys.stdout.write(f"listening on {url}\n")
         sys.stdout.flush()
         await stop.wait()

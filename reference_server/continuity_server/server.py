@@ -33,6 +33,7 @@ from continuity_server.store.deletions import Deletions
 from continuity_server.store.histories import Histories
 from continuity_server.store.store import Store
 from continuity_server.store.upgrade import Upgrade
+from continuity_server.store.writer import Writer
 from continuity_server.turn.agent import Agent
 from continuity_server.turn.commit import Committer
 from continuity_server.turn.history import HistoryReader
@@ -122,7 +123,8 @@ def open_store(settings: Settings, rules: Rules, parts: Parts) -> Store:
     """Open the database, upgrade it if it has the old schema, and build the store on it."""
     backfill = parts[Backfill](rules)
     connection = parts[Upgrade](rules, backfill, settings.first_principal).open(settings.db)
-    return parts[Store](connection, rules, parts[Histories](connection), parts[Deletions](connection), backfill)
+    histories, deletions, writer = parts[Histories](connection), parts[Deletions](connection), parts[Writer](connection)
+    return parts[Store](connection, rules, histories, deletions, backfill, writer)
 
 
 def assemble(  # noqa: PLR0913 - the root knows everything

@@ -172,9 +172,12 @@ class Scenario:
         return any("model" in step.params or step.during or _leaves_unanswered(step) for step in self.walk())
 
 
+_CLIENT_CALLS = ("calls client", "calls client twice", "calls client as before")
+
+
 def calls_client(model: object) -> bool:
     """True if the model calls a tool of the client in this turn, alone or together with a tool of the target."""
-    return model == "calls client" or (isinstance(model, dict) and "calls" in model)
+    return model in _CLIENT_CALLS or (isinstance(model, dict) and "calls" in model)
 
 
 def _leaves_unanswered(step: Step) -> bool:

@@ -18,7 +18,16 @@ from continuity_conformance.target.resolve import resolve
 from continuity_spec import load_spec
 
 HERMES = f"hermes=={os.environ.get('CONTINUITY_HERMES_VERSION', '0.19.0')}"
-TARGETS = (HERMES, "mastra==1.71.0", "nanobot==0.3.5", "ogx==1.5.0", "openclaw==2026.9.6", "openhands==1.58.0")
+TARGETS = (
+    HERMES,
+    "azure-agentserver==2.3.0",
+    "letta==0.32.18",
+    "mastra==1.71.0",
+    "nanobot==0.3.5",
+    "ogx==1.5.0",
+    "openclaw==2026.9.6",
+    "openhands==1.58.0",
+)
 
 _EVERY_SECONDS: Final = 0.02
 

@@ -66,12 +66,11 @@ async def _send(request: web.Request, whole: dict[str, object], *, stream: bool)
     return events
 
 
-def app(model: str) -> web.Application:
-    server = ResponsesOnly(model)
+def app(server: ResponsesOnly) -> web.Application:
     built = web.Application()
     built.add_routes([web.get("/health", server.health), web.post("/v1/responses", server.respond)])
     return built
 
 
 if __name__ == "__main__":
-    web.run_app(app(sys.argv[2]), host="127.0.0.1", port=int(sys.argv[1]), print=None)
+    web.run_app(app(ResponsesOnly(sys.argv[2])), host="127.0.0.1", port=int(sys.argv[1]), print=None)

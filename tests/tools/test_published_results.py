@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 import tempfile
 from collections import Counter
 from pathlib import Path
@@ -98,6 +99,12 @@ def test_what_is_kept_tells_nothing_of_the_machine():
     told = f"in {tempfile.gettempdir()}/continuity-x1y2_z3w/work/a.txt; saved as {user_cache()}/found/found-0a1b.yaml"
 
     assert kept.cleaned(told) == "in SCRATCH/work/a.txt; the run saved it as a scenario"
+
+
+def test_tracebacks_of_a_target_tell_nothing_of_the_machine_either():
+    told = f'File "{sys.base_prefix}/lib/json/decoder.py"; File "{Path(publish.__file__).parents[2]}/plugins/x.py"'
+
+    assert kept.cleaned(told) == 'File "PYTHON/lib/json/decoder.py"; File "plugins/x.py"'
 
 
 def test_the_first_failure_of_each_example_is_kept():

@@ -2,16 +2,22 @@
 
 `tests/independent_server` was written by an implementer who had the prose of the spec, the OpenAPI document and the vectors, and had seen neither the reference server nor its
 defects. Its author planted defects of their own. `python tools/independent/measure.py` plays the suite on the server itself, where nothing outside of Strict may fail, and on
-each defect, and writes `caught.json`: which requirements fail. With names of defects it only prints what fails on these.
+each defect until a requirement outside of Strict fails, and writes `caught.json`: which requirement that was. With names of defects it only prints what fails on these;
+`--first FILE` plays the requirement that caught a defect before, as FILE tells, before all others.
+
+What a defect violates, in the words of its author, is played first, then its areas, then the rest.
 """
 
+import argparse
 import json
+import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Final
 
+from continuity_conformance.checks.registry import disturbs
 from continuity_conformance.core.budget import Budget
 from continuity_conformance.core.verdicts import Verdict
 from continuity_conformance.plugin import Limits, Process, Profile
@@ -26,6 +32,7 @@ _LITTLE: Final = Budget(examples=6)
 _SIDE_BY_SIDE: Final = 2
 PLAYED: Final = tuple(each for each in load_spec().requirements if each.area != "CONTRACT")
 """Random requests take as long as all others together, and find what is plain: these defects are not."""
+STRICT: Final = frozenset(identity for each in load_spec().classes if not each.decides for identity in each.ids)
 
 
 def profile(*arguments: str) -> Profile:
@@ -55,10 +62,10 @@ def profile(*arguments: str) -> Profile:
     )
 
 
-def defects() -> list[str]:
-    """The names of the defects, in the order of defects.md."""
+def defects() -> dict[str, str]:
+    """The names of the defects, in the order of defects.md, and what its author says about each."""
     rows = (SERVER / "defects.md").read_text(encoding="utf-8").splitlines()
-    return [row.split("`")[1] for row in rows if row.startswith("| `")]
+    return {row.split("`")[1]: row for row in rows if row.startswith("| `")}
 
 
 def played(arguments: Sequence[str], requirements: Sequence[Requirement]) -> Mapping[str, Verdict]:
@@ -66,25 +73,58 @@ def played(arguments: Sequence[str], requirements: Sequence[Requirement]) -> Map
         return {each.id: run.result(each.id).verdict for each in requirements}
 
 
-def failures(defect: str, requirements: Sequence[Requirement] = PLAYED) -> list[str]:
-    """The requirements that fail on a defect."""
-    verdicts = played([f"--defect={defect}"], requirements)
-    return [identity for identity, verdict in verdicts.items() if verdict is Verdict.FAIL]
+def first_failure(defect: str, requirements: Sequence[Requirement]) -> str | None:
+    """The first requirement outside of Strict that fails on a defect. The others are not waited for."""
+    with Run(resolve(None, profile(f"--defect={defect}")), requirements, _LITTLE) as run:
+        failed = (result.id for result in run.as_decided() if result.verdict is Verdict.FAIL)
+        return next((identity for identity in failed if identity not in STRICT), None)
 
 
-def main(names: Iterable[str]) -> None:
-    chosen = list(names) or defects()
-    clean = {identity for identity, verdict in played([], PLAYED).items() if verdict is Verdict.FAIL}
-    print("without a defect:", *sorted(clean), flush=True)
+def rounds(defect: str, before: str | None = None) -> Iterator[list[Requirement]]:
+    """What is played on a defect, the likely first: what caught it before, what it violates, the areas of that, the rest."""
+    named = set(re.findall(r"[A-Z]+-[0-9]{2}", defects()[defect]))
+    areas = {identity.split("-")[0] for identity in named}
+    kinds = (
+        lambda each: each.id == before,
+        lambda each: each.id in named,
+        lambda each: each.area in areas and not disturbs(each),
+        lambda each: each.area in areas,
+        lambda each: not disturbs(each),
+        lambda _: True,
+    )
+    left = list(PLAYED)
+    for kind in kinds:
+        chosen = [each for each in left if kind(each)]
+        left = [each for each in left if each not in chosen]
+        if chosen:
+            yield chosen
+
+
+def catcher(defect: str, before: str | None = None) -> str | None:
+    """The requirement that catches a defect, if one does."""
+    failed = (first_failure(defect, chosen) for chosen in rounds(defect, before))
+    return next((identity for identity in failed if identity), None)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", help="defects; all, if none is named")
+    parser.add_argument("--first", type=Path, help="what caught them before")
+    said = parser.parse_args()
+    known = json.loads(said.first.read_text(encoding="utf-8")) if said.first else {}
+    chosen = said.names or list(defects())
+    if not said.names:
+        false_alarms = {each for each, verdict in played([], PLAYED).items() if verdict is Verdict.FAIL} - STRICT
+        print("without a defect, outside of Strict:", *sorted(false_alarms) or ["nothing"], flush=True)
     caught = {}
     with ProcessPoolExecutor(_SIDE_BY_SIDE) as pool:
-        for name, failed in zip(chosen, pool.map(failures, chosen), strict=True):
-            caught[name] = [identity for identity in failed if identity not in clean]
-            print(f"{name}:", *caught[name] or ["MISSED"], flush=True)
+        for name, by in zip(chosen, pool.map(catcher, chosen, [known.get(each) for each in chosen]), strict=True):
+            caught[name] = by
+            print(f"{name}: {by or 'MISSED'}", flush=True)
     print(f"caught: {sum(map(bool, caught.values()))} of {len(caught)}")
-    if chosen == defects():
+    if not said.names:
         CAUGHT.write_text(json.dumps(caught, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

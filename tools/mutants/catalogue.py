@@ -22,10 +22,13 @@ STORE: Final = (
     "store.schema",
     "store.store",
     "store.upgrade",
+    "store.wal",
     "store.write",
+    "store.writer",
     "turn.commit",
     "turn.locks",
     "turn.resolve",
+    "turn.tips",
 )
 """What stores, reads back and finds: nothing else decides what is stored where."""
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from catalogue import PACKAGE, Mutant, mutated, path_of
-from rounds import ONE_PERSON, OPTIONS, WHOLE, Lines, Round
+from rounds import ONE_PERSON, OPTIONS, SILENT, WHOLE, Lines, Round
 
 from continuity_conformance.checks.registry import CONCLUDING
 from continuity_conformance.core.budget import Budget
@@ -38,6 +38,8 @@ _ROUND_SECONDS: Final = 120.0
 _LITTLE: Final = Budget(examples=4)
 _PRELOAD: Final = ("aiohttp.web", "sqlite3", "asyncio")
 """What the server imports and no mutant changes."""
+
+_OPTIONS: Final = {**OPTIONS, SILENT: {"tells": "nothing"}}
 
 _PACKAGE_HERE: Final = '''"""One module of this package is here; the others are where they always are."""
 __path__.append({package!r})
@@ -83,7 +85,7 @@ def fate(mutant: Mutant, rounds: Sequence[Round] = WHOLE) -> Fate:
     with _standing(mutant) as folder:
         for one in filter(lambda one: one.ids, rounds):
             killer = _play(_profile(folder, one.options), one.requirements())
-            if killer:
+            if killer and (killer, one.options) != (UNTESTED, SILENT):
                 return Fate(killer, one.options, round(time.monotonic() - began, 1))
     return Fate(seconds=round(time.monotonic() - began, 1))
 
@@ -158,7 +160,7 @@ def _package(folder: Path, more: str = "") -> Path:
 
 def _profile(folder: Path, options: str, slowed: int = 1) -> Profile:
     """The reference server, with a folder of ours before all others, and less patience than with a stranger."""
-    profile = _for_one_person() if options == ONE_PERSON else reference_profile(options=OPTIONS[options])
+    profile = _for_one_person() if options == ONE_PERSON else reference_profile(options=_OPTIONS[options])
     assert profile.process is not None
     path = os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])])
     process = replace(

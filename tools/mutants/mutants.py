@@ -16,7 +16,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from catalogue import PACKAGE, Mutant, mutants
 from hunt import Fate, fate, reached
 from published import FATES, PAGE, as_json, equivalents, page, read_fates
-from rounds import ALONE, ONE_PERSON, OPTIONS, WHOLE, Reach, Round, everything, promising, quick
+from rounds import ALONE, ONE_PERSON, OPTIONS, SILENT, WHOLE, Reach, Round, everything, promising, quick
 
 from continuity_conformance.core.cache import user_cache
 from continuity_conformance.core.files import replace_file
@@ -53,7 +53,7 @@ def _reach() -> Reach:
 
 def _rounds(said: argparse.Namespace) -> Callable[[Mutant], Iterable[Round]]:
     if said.requirements:
-        named = [Round(options, tuple(said.requirements)) for options in (*OPTIONS, ONE_PERSON)]
+        named = [Round(options, tuple(said.requirements)) for options in (*OPTIONS, ONE_PERSON, SILENT)]
         return lambda _: named
     rounds, reach = everything if said.all else quick if said.quick else promising, _reach()
     return lambda one: rounds(one, reach)

@@ -25,7 +25,7 @@ _AREAS: Final[Mapping[str, tuple[str, ...]]] = {
     "rules.derive": ("DERIVE",),
     "rules.discover": ("DISCOVER",),
     "rules.durable": ("DURABLE",),
-    "rules.echo": ("ECHO", "HISTORY", "ISOLATE"),
+    "rules.echo": ("ECHO", "HISTORY", "ISOLATE", "MIGRATE"),
     "rules.env": ("ENV",),
     "rules.error": ("ERROR", "CONTRACT"),
     "rules.history": ("HISTORY",),
@@ -39,8 +39,11 @@ _AREAS: Final[Mapping[str, tuple[str, ...]]] = {
     "turn.resolve": ("SLUG", "ECHO", "COMPRESS", "HISTORY", "DERIVE", "ISOLATE", "MIGRATE"),
     "store.schema": ("DELETE", "MIGRATE", "ISOLATE"),
     "rules.slug": ("SLUG",),
-    "store.store": ("HISTORY", "SLUG", "DURABLE", "DELETE", "MIGRATE", "ISOLATE", "DERIVE", "COMPRESS"),
-    "rules.stream": ("STREAM",),
+    "store.store": ("HISTORY", "SLUG", "DURABLE", "DELETE", "MIGRATE", "ISOLATE", "DERIVE", "COMPRESS", "CONTRACT"),
+    "rules.stream": ("STREAM", "COMPRESS"),
+    "store.wal": ("DURABLE",),
+    "store.writer": ("HISTORY", "DURABLE", "CONCUR"),
+    "turn.tips": ("COMPRESS", "DELETE"),
     "store.write": ("HISTORY", "SLUG", "DURABLE", "COMPRESS", "ISOLATE", "DERIVE", "MIGRATE"),
 }
 """Where a mutant of a module is likely to show."""
@@ -48,7 +51,16 @@ _MIGRATING: Final = frozenset({"store.backfill", "rules.migrate", "store.upgrade
 _UNDER: Final[Mapping[str, frozenset[str]]] = {
     "other": frozenset(_AREAS) - _MIGRATING - {"rules.contract"},
     "in place": frozenset(
-        {"rules.env", "turn.commit", "rules.compress", "turn.resolve", "rules.slug", "store.store", "store.write"}
+        {
+            "rules.env",
+            "turn.commit",
+            "rules.compress",
+            "turn.resolve",
+            "rules.slug",
+            "store.histories",
+            "store.store",
+            "store.write",
+        }
     ),
     "least": frozenset({"rules.derive", "rules.echo", "rules.env", "rules.stream", "turn.resolve"}),
 }
@@ -81,6 +93,9 @@ _OTHERS: Final = 24
 """So many of the requirements that get to the changed lines by the way: the shortest, from all areas."""
 ONE_PERSON: Final = "one person"
 """Not options, but a server without keys that only one person can reach."""
+SILENT: Final = "silent"
+"""Options under which the server tells no session ids. Much cannot be observed then, so that only a failure counts."""
+_TELLING: Final = frozenset({"rules.echo", "rules.stream"})
 DEFAULT, *OTHERS = OPTIONS
 ALONE: Final = tuple(Round(DEFAULT, (one.id,)) for one in [*_CALM, *_DISTURBING] if one not in _TOGETHER)
 WHOLE: Final = tuple(
@@ -123,6 +138,8 @@ def slow(mutant: Mutant, reach: Reach) -> Iterator[Round]:
             yield _round(whole.options, [*spoken, *_ALWAYS])
     for entries in (_DISTURBING, _RANDOM):
         yield _round(DEFAULT, [one for one in _reached(entries, mutant, reach) if not calm or _likely(one, mutant)])
+    if mutant.module in _TELLING:
+        yield _round(SILENT, [one for one in calm if _likely(one, mutant)])
     if "ISOLATE-02" in mutant.named:
         yield Round(ONE_PERSON, ("ECHO-02",))
 

@@ -34,15 +34,21 @@ async def openai_client(dialogue: Dialogue) -> None:
 
 @check
 async def openai_client_responses(dialogue: Dialogue) -> None:
-    """ECHO-13: an unmodified OpenAI client reads response objects and the events of a stream."""
+    """ECHO-13: an unmodified OpenAI client reads response objects and the events of a stream.
+
+    It says that responses are to be stored: what a server does without that is SLUG-23's matter.
+    """
     async with real_client(dialogue) as client:
         model = dialogue.context.target.profile.model
         more = more_fields(dialogue)
-        first = await client.responses.create(model=model, input=user_text(dialogue, "red"), extra_body=more)
+        first = await client.responses.create(
+            model=model, input=user_text(dialogue, "red"), store=True, extra_body=more
+        )
         stream = await client.responses.create(
             model=model,
             input=user_text(dialogue, "blue"),
             previous_response_id=first.id,
+            store=True,
             stream=True,
             extra_body=more,
         )

@@ -1,8 +1,10 @@
 """Checks of HISTORY: the open files of the target, and the list of its sessions."""
 
+import asyncio
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
+from urllib.parse import quote
 
 from continuity_conformance.checks.registry import a_started_process, check, disturbing, on
 from continuity_conformance.core.failure import Inapplicable, Unmet, Untested
@@ -18,6 +20,7 @@ _TOLERANCE: Final = _SESSIONS * _ROUNDS // 2
 """How many more files may be open after all rounds. A pool may still fill; one file for each turn is twice as many."""
 _PAGE: Final = "/v1/sessions?limit=100"
 _TURNS: Final = 3
+_AT_ONCE: Final = ("$quick-1", "$quick-2", "$quick-3", "$quick-4")
 
 
 @on(a_started_process)
@@ -77,14 +80,21 @@ def _sessions(dialogue: Dialogue) -> tuple[str, list[str]]:
 @disturbing()
 @check
 async def one_entry_per_session(dialogue: Dialogue) -> None:
-    """HISTORY-17: several turns in two named sessions, and in one under a derived id, add one entry for each to the list of sessions."""
+    """HISTORY-17: several turns in two named sessions, and in one under a derived id, add one entry for each to the list of sessions.
+
+    Four more begin at once, and the list shows them in pages of one too.
+    """
     before = await _listed(dialogue)
     names = ("$one", "$other")
     for turn, name in itertools.product(range(_TURNS), names):
         await dialogue.do("chat", session=name, say=f"{name[1:]} turn {turn}")
     derived = await _derived(dialogue)
-    ours = sorted(dialogue.variables.text(name, "session") for name in names)
-    _must_equal(ours, derived, sorted(session for session in await _listed(dialogue) if session not in before))
+    # Sessions of one moment: a page that ends between them must not leave any out.
+    await asyncio.gather(*(dialogue.do("chat", session=name, say=f"{name[1:]} turn") for name in _AT_ONCE))
+    ours = sorted(dialogue.variables.text(name, "session") for name in (*names, *_AT_ONCE))
+    new = [session for session in await _listed(dialogue) if session not in before]
+    _must_equal(ours, derived, sorted(new))
+    await _must_page(dialogue, new)
 
 
 async def _derived(dialogue: Dialogue) -> int:
@@ -103,11 +113,24 @@ def _must_equal(ours: list[str], derived: int, new: list[str]) -> None:
         raise Unmet(expected, ", ".join(new) or "none", expectation="list")
 
 
-async def _listed(dialogue: Dialogue) -> list[str]:
-    """The sessions on the first page of the list, which has the newest."""
+async def _must_page(dialogue: Dialogue, newest: Sequence[str]) -> None:
+    """Read the newest sessions in pages of one. A target without pages shows them all, or the first one again."""
+    for session, following in itertools.pairwise(newest):
+        page = await _listed(dialogue, f"/v1/sessions?limit=1&after={quote(session, safe='')}")
+        if len(page) <= 1 and page not in ([following], [session]):
+            raise Unmet(
+                f"{following} on the page after {session}",
+                ", ".join(page) or "none",
+                expectation="pages",
+                step="pages of one",
+            )
+
+
+async def _listed(dialogue: Dialogue, path: str = _PAGE) -> list[str]:
+    """The sessions on a page of the list; the first one has the newest."""
     profile = dialogue.context.target.profile
     expected = {} if profile.documented_sessions else {"status": "any"}
-    answer = (await dialogue.do("get", expected, path=_PAGE)).answer
+    answer = (await dialogue.do("get", expected, path=path)).answer
     if not answer.accepted:
         raise Inapplicable(f"the target has no list of sessions at {profile.sessions}")
     data = dig(answer.body, "data")

@@ -91,8 +91,12 @@ async def _history_after(dialogue: Dialogue, conversation: _Conversation, *, str
 
 
 def _turns(dialogue: Dialogue, conversation: _Conversation) -> Iterator[TurnParams]:
-    """Yield plain turns, a model that fails, a tool of the target (on a file of this conversation), a tool of the client."""
+    """Yield plain turns, a model that fails, a tool of the target (on a file of this conversation), tools of the client.
+
+    A slow stream cuts a letter outside ASCII in two.
+    """
     yield {"say": _FIRST}
+    yield {"say": "white", "model": "streams slowly"}
     yield {"say": "blue", "model": "breaks off"}
     yield {"say": "green"}
     if dialogue.context.target.profile.writes and dialogue.context.target.options["environment"] != "none":
@@ -103,6 +107,8 @@ def _turns(dialogue: Dialogue, conversation: _Conversation) -> Iterator[TurnPara
     if conversation.verb == "chat" and "client-tools" in dialogue.context.target.offers:
         yield {"say": "a question", "model": "calls client"}
         yield {"returns": "a question"}
+        yield {"say": "two questions", "model": "calls client twice"}
+        yield {"returns": "two questions"}
 
 
 async def _seen(dialogue: Dialogue, last: Exchange) -> Sequence[object]:

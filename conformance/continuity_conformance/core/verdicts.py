@@ -45,6 +45,8 @@ class Evidence:
     """In which ways expected and actual differ, such as "doubled" or "status 404". Empty if nothing differs."""
     output: str = ""
     """The last lines that the process of the target wrote while a failed scenario played; empty if the kit did not start it."""
+    trace: tuple[str, ...] = ()
+    """One line for each exchange, where results.json has it instead of the exchanges: nobody reads whole exchanges of what passed."""
 
 
 @dataclass(frozen=True, slots=True)

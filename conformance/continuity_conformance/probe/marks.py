@@ -15,6 +15,8 @@ from typing import Final, Literal
 _OF_TURNS: Final = frozenset({"user", "answer", "summary"})
 Messages = Sequence[Mapping[str, object]]
 
+SAME_CALL: Final = "call_1"
+"""The id of tool calls that the probe numbers anew in each reply. It says nothing about which call it is."""
 DEFAULT_PATTERN: Final = "summar"
 """The pattern where the profile has none of its own."""
 _REQUEST: Final = re.compile(
@@ -75,8 +77,8 @@ def system_text(mark: str, words: str) -> str:
     return f"[s:{mark}] {words}"
 
 
-def answer_text(mark: str, call: int) -> str:
-    return f"Noted. [a:{mark}#{call}]"
+def answer_text(mark: str, call: int, *, outside_ascii: bool = False) -> str:
+    return f"Noted{'…' if outside_ascii else '.'} [a:{mark}#{call}]"
 
 
 def summary_text(call: int) -> str:
@@ -211,8 +213,8 @@ class SummaryCalls:
     def _asks_first(self, messages: Messages) -> bool:
         """Whether a call that ends in no turn of the client asks for a summary in its first message."""
         first = _text(messages[0])
-        # A summary that the target keeps there is no request for another one, as in a call that asks for a title.
-        asks_for_something_else = not turn_marks(messages[-1:]) and messages[-1].get("role") == "user"
+        # A summary that the target keeps there is no request for another one, as in a call that asks for a title, or that ends with a tool's result.
+        asks_for_something_else = not turn_marks(messages[-1:]) and messages[-1].get("role") in {"user", "tool"}
         if asks_for_something_else:
             return self._requests(first) and not _has_summary(messages[0])
         return bool(self._new_words(first))

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Final
 
 MODEL: Final = "probe"
-_FIRST_PIECE: Final = 5
-"""The length of the first piece of a streamed text."""
+_CUTS: Final = (5, 8)
+"""Where a streamed text is cut into pieces."""
 OUTPUT_TOKENS: Final = 8
 
 
@@ -69,4 +69,5 @@ class ModelReply:
     @property
     def pieces(self) -> list[str]:
         """The text as a stream sends it."""
-        return [self.text[:_FIRST_PIECE], self.text[_FIRST_PIECE:]] if self.text else []
+        first, second = _CUTS
+        return [self.text[:first], self.text[first:second], self.text[second:]] if self.text else []

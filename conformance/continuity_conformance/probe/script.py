@@ -9,19 +9,23 @@ class Script:
     """What the probe does instead of answering at once, in the calls whose newest user mark is the script's mark.
 
     `limited`: it answers with 429. `breaks_off`: a stream ends after its first piece. `pauses`: a stream waits after its first
-    piece until it is released. `held`: the whole reply waits until it is released. `summary_fails`: it applies to summaries that cover the mark.
+    piece until it is released, and then goes on slowly. `slowly`: a stream comes in small pieces, and one of them ends in the middle of a letter.
+    `held`: the whole reply waits until it is released. `summary_fails`: it applies to summaries that cover the mark.
     """
 
     fails: bool = False
     limited: bool = False
     breaks_off: bool = False
     pauses: bool = False
+    slowly: bool = False
     summary_fails: bool = False
     held: bool = False
     tool: str = ""
     arguments: str = ""
     second_tool: str = ""
-    """Another tool that is called in the same reply."""
+    """Another tool that is called in the same reply, or the same one again."""
+    same_id: bool = False
+    """The call has the same id in every reply, as with models that number the calls of each reply anew."""
 
     @classmethod
     def from_json(cls, data: Mapping[str, object]) -> "Script":

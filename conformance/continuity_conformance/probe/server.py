@@ -17,6 +17,7 @@ from aiohttp import web
 
 from continuity_conformance.probe.marks import (
     DEFAULT_PATTERN,
+    SAME_CALL,
     SummaryCalls,
     answer_text,
     content_text,
@@ -33,6 +34,8 @@ from continuity_conformance.probe.upstream.wire import MalformedError, openai_er
 _MAX_HOLD_SECONDS: Final = 600.0
 _IDLE_SECONDS: Final = 3600.0
 """The probe closes no idle connection during a run: a call of the target that met such a close would look like a failure of the target."""
+_SLOW_SECONDS: Final = 0.02
+_OUTSIDE_ASCII: Final = 0x80
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 _ROLES: Final = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
 
@@ -114,7 +117,7 @@ class Probe:
             await self._hold(call.newest)
         if script.tool and call.last:
             return ModelReply(call, tool_calls=_tool_calls(call, script))
-        text = answer_text(call.newest, call.number)
+        text = answer_text(call.newest, call.number, outside_ascii=script.slowly)
         return ModelReply(call, failed=script.fails, limited=script.limited, breaks_off=script.breaks_off, text=text)
 
     def _summary_fails(self, call: ModelCall) -> bool:
@@ -182,13 +185,17 @@ class Probe:
 
     async def _stream(self, response: web.StreamResponse, reply: ModelReply, pieces: Sequence[bytes]) -> None:
         first, *rest = pieces
-        pauses = self._scripts.get(reply.call.newest, Script()).pauses
-        if pauses or reply.breaks_off:
+        script = self._scripts.get(reply.call.newest, Script())
+        slowly = script.pauses or script.slowly
+        if slowly or reply.breaks_off:
             await response.write(first)
             first = b""
-        if pauses:
+        if script.pauses:
             await self._hold(reply.call.newest)
-        await response.write(b"" if reply.breaks_off else b"".join([first, *rest]))
+        if slowly:
+            await _write_slowly(response, rest)
+        else:
+            await response.write(b"" if reply.breaks_off else b"".join([first, *rest]))
 
     async def _models(self, _: web.Request) -> web.Response:
         return models()
@@ -222,8 +229,17 @@ class Probe:
         return web.json_response({})
 
 
+async def _write_slowly(response: web.StreamResponse, pieces: Sequence[bytes]) -> None:
+    """Write pieces with a pause before each. One with a letter outside ASCII comes in two parts, cut inside that letter."""
+    for piece in pieces:
+        inside = next((place for place, byte in enumerate(piece) if byte >= _OUTSIDE_ASCII), -1) + 1
+        for part in filter(None, (piece[:inside], piece[inside:])):
+            await asyncio.sleep(_SLOW_SECONDS)
+            await response.write(part)
+
+
 def _tool_calls(call: ModelCall, script: Script) -> tuple[CalledTool, ...]:
-    first = CalledTool(f"call_probe_{call.number}", script.tool, script.arguments)
+    first = CalledTool(SAME_CALL if script.same_id else f"call_probe_{call.number}", script.tool, script.arguments)
     second = CalledTool(f"call_probe_{call.number}_2", script.second_tool, "{}")
     return (first, second) if script.second_tool else (first,)
 

@@ -5,15 +5,17 @@ Anything else is described: `blue (no answer)`, `answer to blue (no question)`. 
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from continuity_conformance.probe.marks import Sighting, content_text, marks_in
+from continuity_conformance.probe.marks import SAME_CALL, Sighting, content_text, marks_in
 
 Label = Callable[[str], str]
 _MARK: Final = re.compile(r"\[(?:u|s|sum)[:#]")
 _DIGITS: Final = re.compile(r"\d+")
+_FOUND: Final = re.compile(r"found \d+ for [^\n\"\\]+")
+"""What the kit's client returns as the result of a call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +100,7 @@ def _as_role(item: Sighting, usual: str) -> str:
 
 def unpaired(messages: Sequence[Mapping[str, object]]) -> list[str]:
     """The tool calls without a result right after them, results without a call right before them, and repeated calls."""
-    calls = [call for message in messages for call in _calls(message)]
-    problems = [f"call {call} twice" for call in dict.fromkeys(calls) if calls.count(call) > 1]
+    problems = [*_repeated(messages)]
     waiting: list[str] = []
     for message in messages:
         if message.get("role") == "tool":
@@ -110,6 +111,15 @@ def unpaired(messages: Sequence[Mapping[str, object]]) -> list[str]:
         problems += [f"call {call} without its result after it" for call in waiting]
         waiting = _calls(message)
     return problems + [f"call {call} without its result after it" for call in waiting]
+
+
+def _repeated(messages: Sequence[Mapping[str, object]]) -> Iterator[str]:
+    """The calls, and the results of the kit's client, that are there twice. The probe gives some calls the same id; their results differ."""
+    calls = [call for message in messages for call in _calls(message) if call != SAME_CALL]
+    yield from (f"call {call} twice" for call in dict.fromkeys(calls) if calls.count(call) > 1)
+    results = [content_text(message.get("content")) for message in messages if message.get("role") == "tool"]
+    found = [found for result in results for found in _FOUND.findall(result)]
+    yield from (f"result {result!r} twice" for result in dict.fromkeys(found) if found.count(result) > 1)
 
 
 def _calls(message: Mapping[str, object]) -> list[str]:

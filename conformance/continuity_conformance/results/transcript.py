@@ -5,15 +5,19 @@ Both are JSON objects (`results.schema.json`), already redacted and cut. This mo
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
+from urllib.parse import urlsplit
 
-from continuity_conformance.core.text import without_middle
+from continuity_conformance.core.text import cut, without_middle
 from continuity_conformance.core.verdicts import Evidence, Result
 from continuity_conformance.http.curl import pairs
 
 _BODY: Final = 600
 _STREAM: Final = 1200
+_TRACED_FIRST: Final = 3
+_TRACED_LAST: Final = 7
+_TRACED: Final = 100
 _NUMBER: Final = re.compile(r"\d+")
 _SECURITY: Final = frozenset(
     {
@@ -75,6 +79,23 @@ def _scenario(evidence: Evidence) -> Iterator[str]:
     yield _title(evidence)
     for entry in in_order(evidence.exchanges, evidence.interventions or ()):
         yield from (f"    {line}" for line in entry_lines(entry, evidence.expected))
+
+
+def trace(exchanges: Sequence[Mapping[str, Any]]) -> list[str]:
+    """One line for each exchange; of many, the first and the last ones."""
+    left_out = len(exchanges) - _TRACED_FIRST - _TRACED_LAST
+    if left_out <= 0:
+        return [_trace_line(each) for each in exchanges]
+    first, last = exchanges[:_TRACED_FIRST], exchanges[-_TRACED_LAST:]
+    return [*map(_trace_line, first), f"… {left_out} more", *map(_trace_line, last)]
+
+
+def _trace_line(exchange: Mapping[str, Any]) -> str:
+    request, answer, seen = exchange["request"], exchange["answer"], exchange["seen"]
+    path = urlsplit(request["url"]).path
+    saw = f"; the model saw {cut(', '.join(map(str, seen)), _TRACED)}" if seen is not None else ""
+    status = answer["status"] if answer else exchange["error"]
+    return f"{exchange['step']}  {exchange.get('principal') or 'client'}: {request['method']} {path} → {status}{saw}"
 
 
 def in_order(

@@ -19,6 +19,7 @@ from continuity_conformance.results.classes import ClassVerdict, class_of
 from continuity_conformance.results.describe import described
 from continuity_conformance.results.ledger import RunOutcome, TargetFacts
 from continuity_conformance.results.one_line import headline
+from continuity_conformance.results.transcript import trace
 
 SCHEMA: Final = "urn:session-continuity:schema:results:1.0"
 FILE_NAME: Final = "results.json"
@@ -38,10 +39,10 @@ def prepare(folder: Path) -> None:
         ) from None
 
 
-def write(outcome: RunOutcome, folder: Path, *, draft: bool = False) -> Path:
-    """Write results.json and return its path. A `draft` is soon replaced, so it is not indented, which is faster."""
+def write(outcome: RunOutcome, folder: Path) -> Path:
+    """Write results.json and return its path."""
     path = folder / FILE_NAME
-    text = json.dumps(as_json(outcome), ensure_ascii=False, indent=None if draft else 2) + "\n"
+    text = _text(as_json(outcome))
     try:
         folder.mkdir(parents=True, exist_ok=True)
         replace_file(path, text)
@@ -50,6 +51,15 @@ def write(outcome: RunOutcome, folder: Path, *, draft: bool = False) -> Path:
             f"the report cannot be written ({error.strerror}).", where=str(path), do="Free the folder and run again."
         ) from None
     return path
+
+
+def _text(run: dict[str, object]) -> str:
+    """The JSON text, with each requirement on a line of its own: one indented value a line would be twice as long."""
+    requirements = run.pop("requirements")
+    assert isinstance(requirements, list)
+    head = json.dumps(run, ensure_ascii=False, indent=2).removesuffix("\n}")
+    lines = ",\n".join(f"    {json.dumps(each, ensure_ascii=False)}" for each in requirements)
+    return f'{head},\n  "requirements": [\n{lines}\n  ]\n}}\n'
 
 
 def as_json(outcome: RunOutcome) -> dict[str, object]:
@@ -177,6 +187,13 @@ def _evidence(each: Evidence) -> dict[str, object]:
         "failure": each.failure,
         "kinds": list(each.kinds),
         "output": each.output,
-        "exchanges": [dict(exchange) for exchange in each.exchanges],
+        **_exchanges(each),
         "interventions": [dict(intervention) for intervention in each.interventions or ()],
     }
+
+
+def _exchanges(each: Evidence) -> dict[str, object]:
+    """All exchanges with their headers and bodies, or one line for each if the scenario passed: they would be nine tenths of the file."""
+    if each.outcome is Verdict.PASS:
+        return {"exchanges": [], "trace": trace(each.exchanges)}
+    return {"exchanges": [dict(exchange) for exchange in each.exchanges]}

@@ -17,6 +17,7 @@ from continuity_spec import Requirement, Scenario
 _WITHOUT_A_KEY = frozenset({"nobody", "stranger"})
 _NO_SECOND_KEY = _WITHOUT_A_KEY | {"alice"}
 _NO_KEYS = "the target has no keys"
+_EVICTIONS = frozenset({"evict", "evict-by-pressure"})
 
 
 def obstacle_to(context: Context, requirement: Requirement, scenario: Scenario) -> tuple[Verdict, str] | None:
@@ -46,15 +47,20 @@ def _obstacles(context: Context, scenario: Scenario, controls: frozenset[str]) -
         yield Verdict.NOT_APPLICABLE, _NO_KEYS
     if unknown := sorted(scenario.principals - _NO_SECOND_KEY - target.profile.everyone):
         yield Verdict.NOT_TESTED, f"no key of a second principal: add {unknown[0]} to `principals` of the profile"
-    needed = scenario.controls | controls
-    profile = target.profile
+    yield from _missing_controls(context, scenario.controls | controls)
+    if scenario.uses_model and target.observed != "probe":
+        yield Verdict.NOT_TESTED, "the target's model is not the probe model, so it cannot be told what to do"
+
+
+def _missing_controls(context: Context, needed: frozenset[str]) -> Iterator[tuple[Verdict, str]]:
+    profile = context.target.profile
+    if needed & _EVICTIONS and not profile.evicts:
+        yield Verdict.NOT_APPLICABLE, "the target never evicts a response"
     if needed & {"legacy", "previous"} and not (profile.legacy if "legacy" in needed else profile.previous):
         key = "legacy" if "legacy" in needed else "previous"
         yield Verdict.NOT_APPLICABLE, f"the target declares no earlier release (`{key}` in the profile)"
     if lacking := sorted(needed - context.controls.available):
         yield Verdict.NOT_TESTED, f"no control to {', '.join(lacking)}"
-    if scenario.uses_model and target.observed != "probe":
-        yield Verdict.NOT_TESTED, "the target's model is not the probe model, so it cannot be told what to do"
 
 
 def _unsupported_forms(context: Context, scenario: Scenario) -> Iterator[tuple[Verdict, str]]:

@@ -67,7 +67,7 @@ class InterimResults:
             return
         # If it cannot be written, the last file stays. The end of the run reports the reason.
         with suppress(ContinuityError):
-            results.write(self._ledger.so_far(), self._folder, draft=True)
+            results.write(self._ledger.so_far(), self._folder)
         took = time.monotonic() - began
         self._written = len(decided)
         self._next = time.monotonic() + max(_WRITE_EVERY, took * _SHARE)

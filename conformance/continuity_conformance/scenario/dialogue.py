@@ -30,6 +30,7 @@ from continuity_conformance.scenario.request_builder import (
     principal_of,
     turn_request,
 )
+from continuity_conformance.scenario.simultaneous import may_meet, meeting
 from continuity_conformance.scenario.variables import Variables
 from continuity_conformance.scenario.wording import Wording
 from continuity_spec import Step
@@ -41,8 +42,10 @@ _BUSY_WAIT: Final = 0.05
 _SHOWN: Final = 160
 _FIRST_PIECE_WAIT: Final = 1.0
 """Seconds to wait for the first event of a stream before the model goes on. A target that does not stream sends nothing in this time."""
-_NOTICE_WAIT: Final = 0.1
-"""Seconds for the target to notice that the client of a plain request is gone, before the model answers."""
+_PIECE_WAIT: Final = 0.1
+"""Seconds for the target to notice that the first piece of an answer is there, before the model goes on."""
+_HANG_UP_WAIT: Final = 1.0
+"""Seconds for the target to notice that the client of a plain request is gone, before the model answers. Some look for that only twice a second."""
 _HUNG_UP: Final = Answer(error="the client hung up on purpose")
 
 _SCRIPTS: Final = {
@@ -51,6 +54,10 @@ _SCRIPTS: Final = {
     "breaks off": Script(breaks_off=True),
     "summary fails": Script(summary_fails=True),
     "calls client": Script(tool=CLIENT_TOOL, arguments='{"word": "red"}'),
+    "calls client twice": Script(tool=CLIENT_TOOL, arguments='{"word": "red"}', second_tool=CLIENT_TOOL),
+    "calls client as before": Script(tool=CLIENT_TOOL, arguments='{"word": "red"}', same_id=True),
+    "pauses": Script(pauses=True),
+    "streams slowly": Script(slowly=True),
 }
 
 
@@ -149,7 +156,8 @@ class Dialogue:
     async def _perform(self, step: Step, number: str, *, alone: bool) -> list[tuple[Step, list[Exchange]]]:
         if step.verb == "together":
             parts = [self._perform(part, f"{number}.{k}", alone=False) for k, part in enumerate(step.together, 1)]
-            return [pair for pairs in await asyncio.gather(*parts) for pair in pairs]
+            async with meeting(self.context, self._marks_of(step.together)):
+                return [pair for pairs in await asyncio.gather(*parts) for pair in pairs]
         if step.verb in _TURNS:
             return [(step, await self._turns(step, number, alone=alone))]
         if step.verb in {"get", "delete", "request"}:
@@ -165,22 +173,34 @@ class Dialogue:
                 else self._turn(step, number, str(step.params.get("say", "")), alone)
             )
             return [await turn]
-        say = str(step.params["say"])
-        labels = [f"{say}/{k}" for k in range(1, min(step.at_once, self.context.target.profile.limits.at_once) + 1)]
-        exchanges = await asyncio.gather(*(self._turn(step, number, label, alone=False) for label in labels))
+        say, labels = str(step.params["say"]), self._labels_of(step)
+        turns = (self._turn(step, number, label, alone=False) for label in labels)
+        async with meeting(self.context, self._marks_of([step]) if alone else ()):
+            exchanges = await asyncio.gather(*turns)
         self.record.copies[say] = [exchange.label for exchange in exchanges if exchange.answer.accepted]
         return list(exchanges)
+
+    def _labels_of(self, step: Step) -> list[str]:
+        """The labels of a turn: its own, or those of its copies."""
+        say, copies = str(step.params.get("say", "")), min(step.at_once, self.context.target.profile.limits.at_once)
+        return [say] if step.at_once == 1 else [f"{say}/{k}" for k in range(1, copies + 1)]
+
+    def _marks_of(self, steps: Sequence[Step]) -> list[str]:
+        """The marks of turns that are sent at once, and may wait for each other at the model."""
+        return [self.wording.mark(label) for step in steps if may_meet(step) for label in self._labels_of(step)]
 
     async def _held(self, step: Step, number: str) -> Exchange:
         """The model holds its answer while the steps of `during` play; it is released on failure too."""
         label = str(step.params["say"])
         mark = self.wording.mark(label)
         probe = observer(self.context)
-        await probe.script(mark, Script(held=True))
+        pauses = step.params.get("model") == "pauses"
+        await probe.script(mark, Script(pauses=pauses, held=not pauses))
         turn = asyncio.create_task(self._turn(step, number, label, alone=True))
         arrived = asyncio.create_task(_arrival(probe, mark))
         try:
             await asyncio.wait({turn, arrived}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.sleep(_PIECE_WAIT if pauses else 0)
             for k, inner in enumerate(step.during, 1):
                 await self.step(inner, f"{number}.{k}")
         finally:
@@ -214,7 +234,7 @@ class Dialogue:
             await self.interventions.verify_compression(asked, exchange)
         if self.record.compacted:
             await self.interventions.look_for_proof(exchange)
-        if "model" in step.params and not self._stays_full(step):
+        if "model" in step.params and not step.during and not self._stays_full(step):
             await self._script_probe(step.params["model"], label, Script())
         return exchange
 
@@ -282,7 +302,7 @@ class Dialogue:
             await asyncio.wait({sending, arrived}, return_when=asyncio.FIRST_COMPLETED)
             answer = sending.result() if sending.done() else _HUNG_UP
             sending.cancel()
-            await asyncio.sleep(_NOTICE_WAIT)
+            await asyncio.sleep(_HANG_UP_WAIT)
         finally:
             arrived.cancel()
             await probe.release(mark)
@@ -300,6 +320,7 @@ class Dialogue:
         try:
             await asyncio.wait({turn, arrived}, return_when=asyncio.FIRST_COMPLETED)
             await asyncio.wait({turn}, timeout=_FIRST_PIECE_WAIT)
+            await asyncio.sleep(_PIECE_WAIT)
         finally:
             arrived.cancel()
             await probe.release(mark)
@@ -339,14 +360,15 @@ class Dialogue:
         if "messages" in step.params:
             return {"messages": self.variables.fill(step.params["messages"])}
         if step.verb == "respond":
-            return {"input": self.wording.user_text(label), **self.wording.instructions(step.params)}
+            returned = self.wording.returned_items(label) if "returns" in step.params else None
+            return {"input": returned or self.wording.user_text(label), **self.wording.instructions(step.params)}
         return {"messages": self.wording.messages(step.params, label)}
 
     # What the model does
 
     async def _script(self, step: Step, number: str, label: str) -> None:
         model = step.params.get("model")
-        if model is not None:
+        if model is not None and not step.during:
             self.wording.mark(label)
             self.record.log.intervention(
                 number, f"model: {flow_yaml(model)}", "the probe model does so when it is asked"

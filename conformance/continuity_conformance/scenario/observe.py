@@ -4,6 +4,7 @@ It is read from the probe's log where the probe is the target's model, or from t
 observed.
 """
 
+import re
 from collections.abc import Sequence
 
 from continuity_conformance.core.failure import Unmet, Untested
@@ -14,6 +15,8 @@ from continuity_conformance.scenario.context import Context, Observer
 from continuity_conformance.scenario.exchange import Exchange
 
 _SHOWN = 200
+_CALL = re.compile(r"call_probe_(\d+)")
+"""The id of a tool call has the number of the model call that made it."""
 
 
 def observer(context: Context) -> Observer:
@@ -23,9 +26,15 @@ def observer(context: Context) -> Observer:
 
 
 def call_of(exchange: Exchange) -> int | None:
-    """The number of the model call that produced an answer, read from its text; None if the text has none."""
+    """The number of the model call that produced an answer, read from its text or its tool calls; None if they have none."""
     answered = answer_mark(exchange.reading.text, exchange.mark) if exchange.reading is not None else None
-    return answered.call if answered is not None else None
+    return answered.call if answered is not None else _call_of_tools(exchange)
+
+
+def _call_of_tools(exchange: Exchange) -> int | None:
+    calls = exchange.reading.tool_calls if exchange.reading is not None else ()
+    numbers = (_CALL.match(str(call.get("call_id") or call.get("id"))) for call in calls)
+    return next((int(number[1]) for number in numbers if number), None)
 
 
 async def find_view(context: Context, exchange: Exchange) -> View:
@@ -36,6 +45,9 @@ async def find_view(context: Context, exchange: Exchange) -> View:
     answered = answer_mark(text, exchange.mark)
     if answered is None:
         _require_own_tools(context, exchange)
+        called = _call_of_tools(exchange)
+        if called is not None and context.target.observed == "probe":
+            return await _logged(observer(context), called, text)
         raise Unmet("an answer of the model", text[:_SHOWN] or "no text")
     if context.target.observed == "answers":
         return _reported(answered.saw)

@@ -15,16 +15,15 @@ from continuity_spec import Step
 from continuity_spec.model import calls_client
 
 CLIENT_TOOL: Final = "kit_lookup"
-_TOOLS: Final = [
-    {
-        "type": "function",
-        "function": {
-            "name": CLIENT_TOOL,
-            "description": "Look a word up on the client's side.",
-            "parameters": {"type": "object", "properties": {"word": {"type": "string"}}},
-        },
-    }
-]
+_FUNCTION: Final = {
+    "name": CLIENT_TOOL,
+    "description": "Look a word up on the client's side.",
+    "parameters": {"type": "object", "properties": {"word": {"type": "string"}}},
+}
+_TOOLS: Final[Mapping[str, object]] = {
+    "chat": [{"type": "function", "function": _FUNCTION}],
+    "respond": [{"type": "function", **_FUNCTION}],
+}
 _PATHS: Final[Mapping[str, str]] = {"chat": CHAT_PATH, "respond": RESPONSES_PATH}
 WRONG_KEY: Final = f"wrong-{secrets.token_hex(16)}"
 NOT_SENT: Final = "absent"
@@ -51,7 +50,7 @@ def turn_request(context: Context, variables: Variables, step: Step, content: Ma
     if step.verb == "respond" and params.get("store") != NOT_SENT:
         body["store"] = params.get("store", True)
     if calls_client(params.get("model")):
-        body["tools"] = _TOOLS
+        body["tools"] = _TOOLS[step.verb]
     session = _session_fields(context, variables, step)
     if context.target.profile.body and len(session) > 1:
         raise Untested("the target reads the session from the body, which cannot contain it twice")

@@ -104,10 +104,27 @@ class Wording:
 
     def _returned(self, label: str) -> list[Message]:
         """A turn, the client tool calls that the model answered with, and their results."""
+        calls = self._calls(label)
+        results: list[Message] = [
+            {"role": "tool", "tool_call_id": call.get("id"), "content": _found(label, number)}
+            for number, call in enumerate(calls, 1)
+        ]
+        return [self._user(label), {"role": "assistant", "content": None, "tool_calls": list(calls)}, *results]
+
+    def returned_items(self, label: str) -> list[Message]:
+        """The results of the client tool calls of a turn, as items of a response's `input`."""
+        return [
+            {"type": "function_call_output", "call_id": call.get("call_id"), "output": _found(label, number)}
+            for number, call in enumerate(self._calls(label), 1)
+        ]
+
+    def _calls(self, label: str) -> tuple[Mapping[str, object], ...]:
         calls = self._answered[label].tool_calls if label in self._answered else ()
         if not calls:
             raise Untested(f"the model called no client tool in the turn {label}")
-        results: list[Message] = [
-            {"role": "tool", "tool_call_id": call.get("id"), "content": "found"} for call in calls
-        ]
-        return [self._user(label), {"role": "assistant", "content": None, "tool_calls": list(calls)}, *results]
+        return calls
+
+
+def _found(label: str, number: int) -> str:
+    """The result of a client tool call. No other call of the scenario has it."""
+    return f"found {number} for {label}"

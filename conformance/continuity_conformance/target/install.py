@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +24,7 @@ from urllib.parse import unquote
 
 from continuity_conformance.core.cache import user_cache
 from continuity_conformance.core.errors import KitError, UsageError
+from continuity_conformance.target.build import digest_of_checkout
 
 Say = Callable[[str], None]
 """Shows one line of progress. The kit writes it to stderr."""
@@ -100,21 +101,31 @@ def _succeeds(command: Sequence[str]) -> bool:
     return subprocess.run(command, capture_output=True, check=False).returncode == 0  # noqa: S603 - no shell
 
 
-def npm_environment(
-    name: str, packages: Sequence[str], say: Say, *, arguments: Sequence[str] = (), node: Path | None = None
+def npm_environment(  # noqa: PLR0913 - each is a setting of npm, and most calls need none
+    name: str,
+    packages: Sequence[str],
+    say: Say,
+    *,
+    arguments: Sequence[str] = (),
+    overrides: Mapping[str, str] | None = None,
+    node: Path | None = None,
 ) -> Path:
     """The folder of these npm packages, installed if it is missing. Their commands are in `node_modules/.bin`.
 
+    `overrides` replaces dependencies, as in a package.json: the version, or another package (`npm:NAME@VERSION`), by name.
     `node` is the folder of the node that runs the packages' own scripts, where it is not the one on PATH.
     """
     if shutil.which("npm") is None:
         raise UsageError(f"{name} needs Node and npm, and there is no command npm.", do="Install Node, and run again.")
 
     def steps(folder: Path) -> Iterator[list[str]]:
+        if overrides:
+            (folder / "package.json").write_text(json.dumps({"private": True, "overrides": {**overrides}}))
         options = ["--no-audit", "--no-fund", "--loglevel", "http", "--prefix", str(folder), *arguments]
         yield ["npm", "install", *options, *packages]
 
-    return _installed(name, [*packages, *arguments], _Recipe(", ".join(packages), steps, node), say)
+    replaced = [f"{package}={by}" for package, by in (overrides or {}).items()]
+    return _installed(name, [*packages, *arguments, *replaced], _Recipe(", ".join(packages), steps, node), say)
 
 
 def _installed(name: str, contents: Sequence[str], recipe: _Recipe, say: Say) -> Path:
@@ -179,9 +190,12 @@ def _check_released(folder: Path, recipe: _Recipe, output: Sequence[str]) -> Non
 
 
 def _digests(requirements: Sequence[str]) -> list[str]:
-    """Digests of the wheels among the requirements: a wheel that was built again is another one."""
-    files = [each.partition(" @ file://")[2] for each in requirements]
-    return [hashlib.sha256(Path(unquote(file)).read_bytes()).hexdigest() for file in files if file]
+    """Digests of the wheels and checkouts among the requirements: one that has changed is another one."""
+    names = [each.partition(" @ file://")[2] for each in requirements]
+    paths = [Path(unquote(name)) for name in names if name]
+    return [
+        digest_of_checkout(path) if path.is_dir() else hashlib.sha256(path.read_bytes()).hexdigest() for path in paths
+    ]
 
 
 def _wait(installer: "subprocess.Popen[str]", last: "deque[str]", title: str, began: float, say: Say) -> None:

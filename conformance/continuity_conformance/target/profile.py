@@ -148,6 +148,8 @@ class Profile:
     options: Mapping[str, str] = field(default_factory=dict)
     offers: frozenset[str] | None = None
     single_user: bool = False
+    evicts: bool = True
+    """False: the target keeps every response until a client deletes it, so that nothing about evictions applies."""
     limits: Limits = Limits()
     process: Process | None = None
     previous: Process | None = None

@@ -1,7 +1,8 @@
 """Targets by name or URL: what `--target` means.
 
 A plugin registers a class under the entry-point group `continuity.targets`; its `profile()` installs what is missing and returns how the target is started
-and what it offers. `NAME==VERSION` asks for one of the versions that the plugin lists, or for any other if it allows that (`any_version`, `any_wheel`).
+and what it offers. `NAME==VERSION` asks for one of the versions that the plugin lists, or for any other if it allows that (`any_version`, `any_wheel`,
+`any_checkout`).
 """
 
 import shlex
@@ -15,18 +16,20 @@ from urllib.parse import urlsplit
 from continuity_conformance.core.entry_points import Plugin, plugins
 from continuity_conformance.core.errors import ContinuityError, UsageError
 from continuity_conformance.core.rerun import target_arguments
-from continuity_conformance.target.build import looks_like
+from continuity_conformance.target.build import PROJECT, looks_like
 from continuity_conformance.target.install import Say
 from continuity_conformance.target.profile import Profile
 from continuity_spec.errors import suggestion
 
 BUNDLED: Final = "reference"
+_BEGIN_OF_A_PATH: Final = ("/", "~", ".")
 
 
 class TargetPlugin(Protocol):
     """What a plugin provides: a target that the kit starts.
 
-    It may also have `any_version = True` (users may ask for versions that are not among `versions`) and `any_wheel = True` (or for the path of a wheel).
+    It may also have `any_version = True` (users may ask for versions that are not among `versions`) `any_wheel = True` (or for the path of a wheel)
+    and `any_checkout = True` (or for the path of a folder with a pyproject.toml).
     """
 
     @property
@@ -120,13 +123,18 @@ def _profile(plugin: Plugin, version: str, *, asked: bool) -> Profile:
 
 
 def _build(name: str, made: TargetPlugin, version: str) -> str:
-    """The version that the user asked for, if the target allows it; for a wheel its absolute path."""
+    """The version that the user asked for, if the target allows it; for a wheel or a checkout its absolute path."""
     known, where = list(made.versions), f"{name}=={version}"
     if getattr(made, "any_wheel", False) and version.endswith(".whl"):
         wheel = Path(version).expanduser().resolve()
         if wheel.is_file():
             return str(wheel)
         raise UsageError("There is no such wheel.", where=where, do="Give the path of an existing file.")
+    if getattr(made, "any_checkout", False) and version.startswith(_BEGIN_OF_A_PATH):
+        folder = Path(version).expanduser().resolve()
+        if (folder / PROJECT).is_file():
+            return str(folder)
+        raise UsageError(f"The folder has no {PROJECT}.", where=where, do="Give the path of a checkout.")
     others = getattr(made, "any_version", False)
     if version in known or (others and looks_like(version, known)):
         return version

@@ -87,7 +87,7 @@ def write_summary(outcome: RunOutcome, environ: Mapping[str, str] = os.environ) 
 
 def _markdown(outcome: RunOutcome) -> str:
     with tempfile.TemporaryDirectory() as folder:
-        return markdown.render(read(results.write(outcome, Path(folder), draft=True)))
+        return markdown.render(read(results.write(outcome, Path(folder))))
 
 
 def _title(result: Result) -> str:

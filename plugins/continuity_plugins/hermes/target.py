@@ -92,7 +92,7 @@ class HermesTarget:
     """hermes-agent: its gateway with default settings (`--target hermes==0.16.0`)."""
 
     versions: Sequence[str] = VERSIONS
-    any_version = any_wheel = True
+    any_version = any_wheel = any_checkout = True
 
     def profile(self, version: str, say: Say) -> Profile:
         build = HermesBuild(version)
@@ -103,7 +103,7 @@ class HermesRotatingTarget:
     """hermes-agent with `compression.in_place: false`: the session id rotates, as it did before 0.18."""
 
     versions: Sequence[str] = tuple(each for each in VERSIONS if HermesBuild(each).compresses_in_place)
-    any_version = any_wheel = True
+    any_version = any_wheel = any_checkout = True
 
     def profile(self, version: str, say: Say) -> Profile:
         build = HermesBuild(version)

@@ -1,6 +1,8 @@
 """Defects of COMPRESS: conversations that split, lose what was said or lose their way when the context is compressed."""
 
-from collections.abc import Callable, Mapping, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -11,15 +13,17 @@ from continuity_server.rules.echo import SessionInfo
 from continuity_server.rules.error import Case, Refusal
 from continuity_server.rules.messages import Message, Messages
 from continuity_server.rules.stream import Event
-from continuity_server.settings import Options
-from continuity_server.store.records import Ended, SlugWrite, Write
+from continuity_server.store.records import Ended, HistoryWrite, SlugWrite, Write
+from continuity_server.store.store import Store
 from continuity_server.turn.agent import Agent
 from continuity_server.turn.commit import Committer
+from continuity_server.turn.locks import Held
 from continuity_server.turn.resolve import Resolver
 from continuity_server.turn.summarise import Compression
 from continuity_server.turn.types import Destination, Turn, TurnOutput, TurnRequest
 
 Chunk = Mapping[str, Any]
+_STEP_SECONDS = 0.01
 
 
 def _rotated(session: Chunk) -> bool:
@@ -109,18 +113,15 @@ class ForkFollowedAsTip(Rules):
 
 
 @defect("lineage-cycle-hangs", "A cycle in the lineage is followed round and round, and the request never ends.")
-class LineageCycleHangs(Rules):
-    def __init__(self, options: Options) -> None:
-        super().__init__(options)
-        self._steps = 0
-
-    def tip(self, start: Session, read: Callable[[str], Session | None]) -> Session:
-        end = super().tip(start, read)
-        if end.next is None or read(end.next) is None:
-            return end
-        # Every look ends in another place of the cycle, so that the agent looks again, without end.
-        self._steps += 1
-        return replace(end, root=f"{end.root} {self._steps}")
+class LineageCycleHangs(Agent):
+    @asynccontextmanager
+    async def _locked(self, request: TurnRequest) -> AsyncIterator[Destination]:
+        at = self._resolver.destination(request).session
+        while at is not None and at.next is not None:
+            await asyncio.sleep(_STEP_SECONDS)
+            at = self._store.session(at.owner, at.next)
+        async with super()._locked(request) as destination:
+            yield destination
 
 
 @defect("lineage-gap-is-500", "A missing link in the lineage makes every turn of that chain a 500.")
@@ -297,3 +298,58 @@ class DerivedBodySentWholeAgain(Rules):
         covered: Covered | None,  # noqa: ARG002
     ) -> Messages | None:
         return None
+
+
+@defect(
+    "branch-followed-after-restart",
+    "A start repairs missing links between sessions, and takes a branch for the continuation of its origin.",
+)
+class BranchFollowedAfterRestart(Store):
+    def __init__(self, *parts: Any) -> None:
+        super().__init__(*parts)
+        self._connection.execute(
+            "UPDATE sessions AS origin SET next=(SELECT max(id) FROM sessions WHERE owner=origin.owner "
+            "AND parent=origin.id) WHERE next IS NULL"
+        )
+
+
+@defect("tip-told-with-texts-only", "A stream that ends with a call of the client's tool does not tell the new id.")
+class TipToldWithTextsOnly(Rules):
+    def chat_ending(self, finish: Chunk, session: Chunk, usage: Chunk | None) -> list[Event | None]:
+        stops = all(choice.get("finish_reason") == "stop" for choice in finish["choices"])
+        return super().chat_ending(finish, session if stops else {}, usage)
+
+
+@defect(
+    "open-call-compressed",
+    "In the turn that compresses, an open call of the client's tool is left out, and its results with it.",
+)
+class OpenCallCompressed(Agent):
+    async def _ask_model(self, turn: Turn) -> TurnOutput:
+        session = turn.destination.session
+        if session is None or not session.compress_next:
+            return await super()._ask_model(turn)
+        closed = [message for message in turn.input.before if not message.get("tool_calls")]
+        return await super()._ask_model(replace(turn, input=replace(turn.input, before=closed)))
+
+
+class _ReadWrittenBack(Committer):
+    """Stores the history that a turn has read together with what it adds."""
+
+    def _history(self, turn: Turn, output: TurnOutput) -> HistoryWrite:
+        history = super()._history(turn, output)
+        if history.replace:
+            return history
+        whole = (*turn.input.stored, *history.messages)
+        return replace(history, messages=whole, replace=True, covered=turn.input.covered)
+
+
+@defect(
+    "chain-locked-by-sent-id",
+    "Turns that name one conversation by its old and its new id do not wait for each other, and write over each other.",
+    also=(_ReadWrittenBack,),
+)
+class ChainLockedBySentId(Agent):
+    def _chain_lock(self, request: TurnRequest, destination: Destination) -> Held:
+        named = replace(destination, chain=request.header or destination.chain)
+        return super()._chain_lock(request, named)

@@ -1,7 +1,7 @@
 """Defects of CONCUR: turns that cross each other, sessions that mix, and one that stops them all."""
 
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import fields, replace
 from typing import ClassVar
 
@@ -11,12 +11,13 @@ from continuity_server.defects.support.leaving import LeavingAgent
 from continuity_server.rules import Rules
 from continuity_server.rules.error import Case, Kind, Refusal
 from continuity_server.rules.messages import Messages
-from continuity_server.store.records import HistoryWrite
+from continuity_server.store.records import HistoryWrite, Write
 from continuity_server.turn.agent import Agent
 from continuity_server.turn.commit import Committer
 from continuity_server.turn.history import HistoryReader
-from continuity_server.turn.locks import Locks
-from continuity_server.turn.types import Destination, Outcome, Sink, TurnInput, TurnOutput, TurnRequest
+from continuity_server.turn.locks import Held, Locks
+from continuity_server.turn.summarise import Compression
+from continuity_server.turn.types import Destination, Outcome, Sink, Turn, TurnInput, TurnOutput, TurnRequest
 
 
 @defect(
@@ -25,11 +26,11 @@ from continuity_server.turn.types import Destination, Outcome, Sink, TurnInput, 
     "ogx 1.5.0",
 )
 class TurnsShareABase(Locks):
-    def chain(self, owner: str, root: str) -> AbstractAsyncContextManager[None]:  # noqa: ARG002 - that is the defect
-        return nullcontext()
+    def chain(self, owner: str, root: str) -> Held:  # noqa: ARG002 - that is the defect
+        return nullcontext(enter_result=False)
 
-    def slug(self, principal: str, slug: str) -> AbstractAsyncContextManager[None]:  # noqa: ARG002 - nor by slug
-        return nullcontext()
+    def slug(self, principal: str, slug: str) -> Held:  # noqa: ARG002 - nor by slug
+        return nullcontext(enter_result=False)
 
 
 @defect(
@@ -116,13 +117,13 @@ class SessionToldOfTheLatestRequest(Rules):
 
 @defect("one-lock-for-all-sessions", "A turn waits for every other turn of the server, whatever its session.")
 class OneLockForAllSessions(Locks):
-    def chain(self, owner: str, root: str) -> AbstractAsyncContextManager[None]:  # noqa: ARG002 - that is the defect
+    def chain(self, owner: str, root: str) -> Held:  # noqa: ARG002 - that is the defect
         return super().chain("", "all")
 
 
 @defect("one-lock-for-all-slugs", "A turn of a slug waits for the turns of every other slug.")
 class OneLockForAllSlugs(Locks):
-    def slug(self, principal: str, slug: str) -> AbstractAsyncContextManager[None]:  # noqa: ARG002 - that is the defect
+    def slug(self, principal: str, slug: str) -> Held:  # noqa: ARG002 - that is the defect
         return super().slug(principal, "all")
 
 
@@ -185,3 +186,52 @@ class BusyWithoutRetryAfter(Rules):
 class BusySessionQueues(Rules):
     def check_not_busy(self, *, busy: bool) -> None:
         pass
+
+
+class _UpToTheResponse(HistoryReader):
+    def _named(self, request: TurnRequest, destination: Destination, stored: Messages, *, degraded: bool) -> TurnInput:
+        response = self._store.response(destination.owner, request.previous) if request.previous is not None else None
+        if response is not None and destination.session is not None:
+            stored = self._store.messages(destination.owner, destination.tip, response.epoch, response.upto)
+        return super()._named(request, destination, stored, degraded=degraded)
+
+
+class _WrittenOver(Committer):
+    def _history(self, turn: Turn, output: TurnOutput) -> HistoryWrite:
+        history = super()._history(turn, output)
+        if turn.request.previous is None or history.replace:
+            return history
+        return replace(history, messages=(*turn.input.stored, *history.messages), replace=True)
+
+
+@defect(
+    "branch-decided-too-early",
+    "Whether a turn continues a response or branches is decided before it waits: of two at once, both continue, and one is lost.",
+    also=(_UpToTheResponse, _WrittenOver),
+)
+class BranchDecidedTooEarly(Agent):
+    def _confirmed(self, request: TurnRequest, expected: Destination) -> Destination | None:
+        return expected if request.previous is not None else super()._confirmed(request, expected)
+
+
+class _LatestPrincipal:
+    """The principal of the request that came last."""
+
+    name: ClassVar[str] = ""
+
+
+class _StreamsOfTheLatest(Committer):
+    def write(self, turn: Turn, output: TurnOutput, compression: Compression | None) -> Write:
+        write = super().write(turn, output, compression)
+        return replace(write, owner=_LatestPrincipal.name) if turn.request.stream else write
+
+
+@defect(
+    "streams-stored-for-the-latest-principal",
+    "A streamed turn is stored for the principal of the request that came last.",
+    also=(_StreamsOfTheLatest,),
+)
+class StreamsStoredForTheLatestPrincipal(Agent):
+    async def turn(self, request: TurnRequest, sink: Sink) -> Outcome:
+        _LatestPrincipal.name = request.principal
+        return await super().turn(request, sink)

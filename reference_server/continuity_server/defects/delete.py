@@ -70,3 +70,17 @@ class DeleteLeavesChildren(Rules):
 class DeleteTakesBranches(Rules):
     def deleted_with(self, named: Session, family: Iterable[Session]) -> list[str]:  # noqa: ARG002 - that is the defect
         return [session.id for session in family]
+
+
+@defect(
+    "delete-sweeps-replaced-histories",
+    "DELETE of a session also removes replaced histories of all others, which stored responses still need.",
+)
+class DeleteSweepsReplacedHistories(Deletions):
+    def _messages(self, owner: str, session: str) -> None:
+        super()._messages(owner, session)
+        query = (
+            "DELETE FROM messages WHERE owner=? AND epoch < "
+            "(SELECT epoch FROM sessions WHERE owner=messages.owner AND id=messages.session)"
+        )
+        self._connection.execute(query, (owner,))

@@ -3,17 +3,20 @@
 import asyncio
 import secrets
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextvars import ContextVar
-from dataclasses import replace
+from dataclasses import fields, replace
 
 from continuity_server.defects.registry import defect
+from continuity_server.defects.support.idle import IdleForgettingStore
 from continuity_server.defects.support.leaving import LeavingAgent
 from continuity_server.rules import Rules
+from continuity_server.rules.echo import SessionInfo
 from continuity_server.rules.messages import Message, Messages
 from continuity_server.store.histories import LAST, Histories
 from continuity_server.store.records import Write
 from continuity_server.store.store import Store
+from continuity_server.store.writer import Writer
 from continuity_server.turn.agent import Agent
 from continuity_server.turn.commit import Committer
 from continuity_server.turn.history import HistoryReader
@@ -78,15 +81,15 @@ class ResponsesLostOnRestart(Resolver):
     "Turns are answered before they are on disk: a clean stop writes them, a kill loses them.",
     "hermes-agent#80921",
 )
-class AcknowledgedBeforeStored(Store):
+class AcknowledgedBeforeStored(Writer):
     def close(self) -> None:
         if self._connection.in_transaction:
             super()._commit()
         super().close()
 
-    def check_writable(self) -> None:
+    def check(self) -> None:
         if not self._connection.in_transaction:
-            super().check_writable()
+            super().check()
 
     def _begin(self) -> None:
         if not self._connection.in_transaction:
@@ -196,3 +199,57 @@ class KillRerunsTurn(KillLeavesHalfTurn):
         if stored and stored[-1]["role"] == "user":
             await self._tool_loop.run(replace(turn, request=replace(turn.request, stream=False)), stored)
         return await super()._ask_model(turn)
+
+
+@defect(
+    "idle-history-lost-on-restart", "A start forgets the history of sessions that nobody used since the start before."
+)
+class IdleHistoryLostOnRestart(IdleForgettingStore):
+    forget = "DELETE FROM messages WHERE (owner, session) NOT IN (SELECT owner, name FROM used)"
+
+    def used(self, write: Write) -> str | None:
+        return write.history.session
+
+
+class _StreamedAnswerOnly(Committer):
+    """What the user said in a streamed turn is stored already."""
+
+    def _messages(self, turn_input: TurnInput, output: TurnOutput) -> Messages:
+        whole = super()._messages(turn_input, output)
+        return list(output.messages) if isinstance(turn_input, _Drafted) else whole
+
+
+class _Drafted(TurnInput):
+    """The input of a turn whose question is stored."""
+
+
+class _DraftingSink:
+    """A sink that stores the question when the first piece of the answer comes."""
+
+    def __init__(self, sink: Sink, draft: Callable[[], Awaitable[None]]) -> None:
+        self._sink = sink
+        self._draft: Callable[[], Awaitable[None]] | None = draft
+
+    @property
+    def gone(self) -> bool:
+        return self._sink.gone
+
+    async def text(self, session_info: SessionInfo, delta: str) -> None:
+        draft, self._draft = self._draft, None
+        if draft is not None:
+            await draft()
+        await self._sink.text(session_info, delta)
+
+
+@defect(
+    "killed-stream-leaves-question",
+    "The question of a streamed turn is stored with the first piece of the answer: a kill after it leaves it there alone.",
+    also=(_StreamedAnswerOnly,),
+)
+class KilledStreamLeavesQuestion(LeavingAgent):
+    async def _answer(self, turn: Turn) -> Outcome:
+        if not turn.request.stream or turn.destination.derived or turn.destination.branch_from is not None:
+            return await super()._answer(turn)
+        values = {field.name: getattr(turn.input, field.name) for field in fields(turn.input)}
+        sink = _DraftingSink(turn.sink, lambda: self._leave(turn.destination, turn.input.new))
+        return await super()._answer(replace(turn, input=_Drafted(**values), sink=sink))

@@ -480,3 +480,66 @@ class SlugHistoryApart(Store):
     def _apply(self, write: Write) -> None:
         _Endpoint.responses = write.response is not None
         super()._apply(write)
+
+
+@defect("failed-turn-uses-up-calls", "Tool results whose model call failed count as sent: they cannot be sent again.")
+class FailedTurnUsesUpCalls(Agent):
+    _used: ClassVar[set[str]] = set()
+
+    async def _ask_model(self, turn: Turn) -> TurnOutput:
+        calls = {f"{turn.destination.tip} {each['tool_call_id']}" for each in turn.input.new if each["role"] == "tool"}
+        if calls & self._used:
+            raise Refusal(Case.TOOL_CALL_NOT_FOUND, "The tool results answer no open tool call of this session.")
+        self._used.update(calls)
+        output = await super()._ask_model(turn)
+        self._used.difference_update(calls)
+        return output
+
+
+@defect(
+    "repeated-words-hide-a-turn",
+    "A turn with the words of the turn before it is taken for another try, and does not see it.",
+)
+class RepeatedWordsHideATurn(HistoryReader):
+    def _named(self, request: TurnRequest, destination: Destination, stored: Messages, *, degraded: bool) -> TurnInput:
+        own = super()._named(request, destination, stored, degraded=degraded)
+        users = [index for index, message in enumerate(stored) if message["role"] == "user"]
+        again = len(users) > 1 and [stored[users[-1]]] == own.new
+        return replace(own, before=stored[: users[-1]]) if again else own
+
+
+@defect("tool-results-found-by-id", "The result of a tool call is the newest one with its id, of whichever turn.")
+class ToolResultsFoundById(Rules):
+    def paired(self, messages: Sequence[Message]) -> Messages:
+        newest = {message["tool_call_id"]: message for message in messages if message["role"] == "tool"}
+        return [
+            newest.get(each["tool_call_id"], each) if each["role"] == "tool" else each
+            for each in super().paired(messages)
+        ]
+
+
+@defect("history-window", "Only the last 50 messages of a history are read.")
+class HistoryWindow(HistoryReader):
+    def _stored(self, destination: Destination) -> Messages:
+        return super()._stored(destination)[-50:]
+
+
+@defect("images-not-stored", "Of a message with an image only the text is stored.")
+class ImagesNotStored(Committer):
+    def _messages(self, turn_input: TurnInput, output: TurnOutput) -> Messages:
+        return [_text_of(message) for message in super()._messages(turn_input, output)]
+
+
+def _text_of(message: Message) -> Message:
+    content = message.get("content")
+    if not isinstance(content, list):
+        return message
+    return {**message, "content": "\n".join(str(part["text"]) for part in content if "text" in part)}
+
+
+@defect("pages-by-second", "The next page of the list of sessions begins with those of an earlier second.")
+class PagesBySecond(Store):
+    def page_of_sessions(self, owner: str, after: str | None, limit: int) -> list[Session]:
+        last = self.session(owner, after) if after is not None else None
+        page = super().page_of_sessions(owner, after, limit if last is None else -1)
+        return page if last is None else [each for each in page if each.created < last.created][:limit]

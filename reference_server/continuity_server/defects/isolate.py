@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import unquote
 
 from aiohttp import web
 
@@ -77,7 +78,11 @@ class RefusedKeyLearnsSession(Access):
         try:
             return super().principal(request)
         except Refusal as refusal:
-            named = (value for name, value in fields(request) if self._rules.is_header(name, HEADER))
+            named = (
+                value
+                for name, value in fields(request, {HEADER.lower().encode()})
+                if self._rules.is_header(name, HEADER)
+            )
             refusal.session = next(named, "unknown")
             raise
 
@@ -227,6 +232,12 @@ class IdsFoldCase(RenamedHistories):
 class IdsFoldSeparators(RenamedHistories):
     def name(self, session: str) -> str:
         return session.replace(":", "_").replace("/", "_")
+
+
+@defect("ids-percent-decoded", "Sessions whose ids differ in percent-encoding share their history.")
+class IdsPercentDecoded(RenamedHistories):
+    def name(self, session: str) -> str:
+        return unquote(session)
 
 
 @defect("ids-collapse-blanks", "Runs of blanks inside an id are accepted, and count as one hyphen.")
@@ -553,7 +564,7 @@ class ErrorRepeatsKey(Access):
         try:
             return super().principal(request)
         except Refusal:
-            sent = next((value for name, value in fields(request) if name.lower() == "authorization"), "none")
+            sent = next((value for name, value in fields(request, {b"authorization"})), "none")
             raise Refusal(Case.INVALID_KEY, f"The API key is wrong: {sent}") from None
 
 
@@ -573,3 +584,17 @@ class ErrorAsPlainText(Rules):
 class ErrorWithoutEnvelope(Rules):
     def error_text(self, body: dict[str, Any]) -> tuple[str, str]:
         return super().error_text({"detail": body["error"]["message"]})
+
+
+@defect(
+    "foreign-page-mark",
+    "A page can begin after another's session.",
+)
+class ForeignPageMark(Store):
+    def page_of_sessions(self, owner: str, after: str | None, limit: int) -> list[Session]:
+        others = self._read("SELECT rowid FROM sessions WHERE id=? AND owner<>?", after, owner)
+        if not others:
+            return super().page_of_sessions(owner, after, limit)
+        older = "SELECT id FROM sessions WHERE owner=? AND rowid<? ORDER BY rowid DESC LIMIT ?"
+        found = (self.session(owner, row[0]) for row in self._read(older, owner, others[0][0], limit))
+        return [session for session in found if session is not None]

@@ -17,14 +17,15 @@ from continuity_server.rules.compress import Session
 from continuity_server.rules.echo import Surface
 from continuity_server.rules.error import Refusal
 from continuity_server.rules.messages import Message, Messages
-from continuity_server.store.records import SlugWrite, StoredConversation, Write
+from continuity_server.store.histories import Histories
+from continuity_server.store.records import SlugWrite, StoredConversation, StoredResponse, Write
 from continuity_server.store.store import Store
 from continuity_server.store.write import ensure_session
 from continuity_server.turn.agent import Agent
 from continuity_server.turn.commit import Committer
 from continuity_server.turn.history import HistoryReader
 from continuity_server.turn.resolve import Resolver
-from continuity_server.turn.types import Destination, Outcome, Turn, TurnInput, TurnRequest
+from continuity_server.turn.types import Destination, Outcome, Sink, Turn, TurnInput, TurnRequest
 
 _LATE_SECONDS: Final = 0.15
 
@@ -131,10 +132,13 @@ class DeletedConversationRemembers(Store):
 
 @defect("conversation-created-twice", "Every conversation that is created has the same id.")
 class ConversationCreatedTwice(ConversationsHandler):
+    _one_at_a_time: Final = asyncio.Lock()
+
     async def post(self, request: web.Request) -> web.Response:
         made = StoredConversation("conv_default", 0, {})
-        if self._store.conversation(request[PRINCIPAL], made.id) is None:
-            await self._store.add_conversation(request[PRINCIPAL], made, self._rules.minted("sess_"))
+        async with self._one_at_a_time:
+            if self._store.conversation(request[PRINCIPAL], made.id) is None:
+                await self._store.add_conversation(request[PRINCIPAL], made)
         return answer({"id": made.id, "object": "conversation", "created_at": made.created, "metadata": made.metadata})
 
 
@@ -216,3 +220,30 @@ class SessionRowForEachTurn(Store):
         if write.slug is not None:
             ident = self._rules.minted("sess_")
             ensure_session(self._connection, write.owner, Session(ident, ident))
+
+
+@defect("replaced-history-forgotten", "A history that is replaced is gone, also for responses that end in it.")
+class ReplacedHistoryForgotten(Histories):
+    def forget(self, owner: str, session: str) -> None:
+        self._connection.execute("DELETE FROM messages WHERE owner=? AND session=?", (owner, session))
+
+
+@defect("instructions-kept-with-results", "The instructions that come with the results of a tool stay in the history.")
+class InstructionsKeptWithResults(Rules):
+    def response_input(self, messages: Sequence[Message]) -> Messages:
+        results = any(message["role"] == "tool" for message in messages)
+        return list(messages) if results else super().response_input(messages)
+
+
+@defect("null-is-store-false", "`store: null` counts as `store: false`.")
+class NullIsStoreFalse(Agent):
+    async def turn(self, request: TurnRequest, sink: Sink) -> Outcome:
+        null = "store" in request.body and request.body["store"] is None
+        return await super().turn(replace(request, store=False) if null else request, sink)
+
+
+@defect("response-ids-are-patterns", "A response id is looked up as a pattern, in which % stands for anything.")
+class ResponseIdsArePatterns(Store):
+    def response(self, owner: str, response: str) -> StoredResponse | None:
+        rows = self._read("SELECT response_id FROM responses WHERE owner=? AND response_id LIKE ?", owner, response)
+        return super().response(owner, rows[0][0]) if rows else None

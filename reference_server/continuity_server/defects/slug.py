@@ -1,12 +1,13 @@
 """Defects of SLUG: slugs that lose their session, share it or are not what was sent, and responses that come back or never were."""
 
 import secrets
-from contextlib import AbstractAsyncContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
 from continuity_server.defects.concur import LateAgent, LateDestination
 from continuity_server.defects.registry import defect
+from continuity_server.defects.support.idle import IdleForgettingStore
 from continuity_server.rules import Rules
 from continuity_server.rules.compress import Session
 from continuity_server.rules.error import Case, Refusal
@@ -17,7 +18,7 @@ from continuity_server.store.store import Store
 from continuity_server.turn.agent import Agent
 from continuity_server.turn.commit import Committer
 from continuity_server.turn.history import HistoryReader
-from continuity_server.turn.locks import Locks
+from continuity_server.turn.locks import Held, Locks
 from continuity_server.turn.resolve import Resolver
 from continuity_server.turn.summarise import Compression
 from continuity_server.turn.types import Destination, Outcome, Turn, TurnOutput, TurnRequest
@@ -208,8 +209,8 @@ class SlugStaysOnParent(Resolver):
 
 @defect("slug-race-many-sessions", "First requests of one slug at once start a session each.", "hermes-agent 0.16.0")
 class SlugRaceManySessions(Locks):
-    def slug(self, principal: str, slug: str) -> AbstractAsyncContextManager[None]:  # noqa: ARG002 - that is the defect
-        return nullcontext()
+    def slug(self, principal: str, slug: str) -> Held:  # noqa: ARG002 - that is the defect
+        return nullcontext(enter_result=False)
 
 
 @defect(
@@ -333,3 +334,31 @@ class SlugsNotBoundToPrincipal(Resolver):
 class ResponsesNeverEvicted(Deletions):
     def evict(self, owner: str, most: int) -> None:
         pass
+
+
+@defect("idle-slug-lost-on-restart", "A start forgets the slugs that nobody used since the start before it.")
+class IdleSlugLostOnRestart(IdleForgettingStore):
+    forget = "DELETE FROM conversations WHERE (owner, name) NOT IN (SELECT owner, name FROM used)"
+
+    def used(self, write: Write) -> str | None:
+        return write.slug.name if write.slug is not None else None
+
+
+@defect("evicts-by-id", "Of too many responses those with the smallest ids go, however new they are.")
+class EvictsById(Deletions):
+    def _least_recently_used(self, owner: str, most: int) -> list[str]:
+        query = "SELECT response_id FROM responses WHERE owner=? ORDER BY response_id DESC LIMIT -1 OFFSET ?"
+        return [row[0] for row in self._connection.execute(query, (owner, most)).fetchall()]
+
+
+@defect(
+    "store-false-binds-slug-to-header",
+    "A turn with `store: false` binds a new slug to the session that its header names.",
+)
+class StoreFalseBindsSlugToHeader(Agent):
+    async def _answer_unstored(self, turn: Turn) -> Outcome:
+        outcome, at = await super()._answer_unstored(turn), turn.destination
+        if turn.request.header is not None and at.slug is not None:
+            nothing = HistoryWrite(at.tip, at.root, ())
+            await self._committer.commit(Write(at.owner, nothing, slug=SlugWrite(at.slug, at.tip)))
+        return outcome

@@ -179,3 +179,35 @@ class StreamedCallsLoseArguments(Agent):
 def _without_arguments(message: Message) -> Message:
     calls = [{**call, "function": {**call["function"], "arguments": "{}"}} for call in message.get("tool_calls") or ()]
     return {**message, "tool_calls": calls} if calls else message
+
+
+@defect("streamed-letters-dropped", "Letters outside ASCII of a streamed answer are not stored.")
+class StreamedLettersDropped(Agent):
+    async def _ask_model(self, turn: Turn) -> TurnOutput:
+        output = await super()._ask_model(turn)
+        return (
+            replace(output, messages=tuple(_in_ascii(message) for message in output.messages))
+            if turn.request.stream
+            else output
+        )
+
+
+def _in_ascii(message: Message) -> Message:
+    text = str(message.get("content") or "")
+    return {**message, "content": text.encode("ascii", "ignore").decode()} if text else message
+
+
+@defect("streamed-calls-of-one-tool-merged", "Of several calls of one tool in a stream, only the last is stored.")
+class StreamedCallsOfOneToolMerged(Agent):
+    async def _ask_model(self, turn: Turn) -> TurnOutput:
+        output = await super()._ask_model(turn)
+        return (
+            replace(output, messages=tuple(_with_one_call_each(message) for message in output.messages))
+            if turn.request.stream
+            else output
+        )
+
+
+def _with_one_call_each(message: Message) -> Message:
+    calls = {call["function"]["name"]: call for call in message.get("tool_calls") or ()}
+    return {**message, "tool_calls": list(calls.values())} if calls else message

@@ -2,11 +2,11 @@
 
 import hashlib
 import json
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
+from continuity_server import fast_json
 from continuity_server.rules.contract import DEEPEST, MODEL_FIELDS, ContractRules
 from continuity_server.rules.error import Case, Refusal, invalid
-from continuity_server.settings import DEFAULT_MODEL
 
 SAMPLING: Final = (
     "temperature", "top_p", "max_tokens", "max_completion_tokens", "stop", "seed", "presence_penalty", "frequency_penalty",
@@ -19,12 +19,9 @@ def parsed(raw: bytes, content_type: str, rules: ContractRules) -> dict[str, Any
     if not rules.is_json(content_type):
         raise Refusal(Case.NOT_JSON, f"The body is announced as {content_type}. Send JSON.", param="Content-Type")
     try:
-        text = rules.decoded(raw)
-        body = json.loads(text, parse_constant=_no_number)
+        body = fast_json.parsed(rules.decoded(raw))
         if rules.is_too_deep(body):
             raise Refusal(Case.INVALID_JSON, f"The body is nested more than {DEEPEST} levels deep. Send a flatter one.")
-        if "\\u" in text:
-            json.dumps(body, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         raise Refusal(Case.INVALID_JSON, "The body is no valid JSON in UTF-8. Send a JSON object.") from None
     if not isinstance(body, dict):
@@ -32,12 +29,10 @@ def parsed(raw: bytes, content_type: str, rules: ContractRules) -> dict[str, Any
     return body
 
 
-def _no_number(name: str) -> NoReturn:
-    raise ValueError(name)
-
-
-def fingerprint(body: dict[str, Any]) -> str:
-    """Return a digest of the body: an Idempotency-Key belongs to one body."""
+def fingerprint(body: dict[str, Any], key: str | None) -> str:
+    """Return a digest of the body: an Idempotency-Key belongs to one body. Without a key nobody asks for it."""
+    if key is None:
+        return ""
     return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
 
 
@@ -59,12 +54,12 @@ def name_of(body: dict[str, Any], name: str) -> str | None:
     return value
 
 
-def model_of(body: dict[str, Any], rules: ContractRules) -> str:
-    """Take the name of the model (CONTRACT-02)."""
+def model_of(body: dict[str, Any]) -> str:
+    """Take the name of the model. A turn must name one, as in OpenAI's API (CONTRACT-02)."""
     model = name_of(body, "model")
-    if model is None and rules.model_required():
+    if model is None:
         raise invalid("model is missing. Send the name of a model.", "model")
-    return model or DEFAULT_MODEL
+    return model
 
 
 def sampling(body: dict[str, Any], rules: ContractRules) -> dict[str, Any]:

@@ -92,8 +92,8 @@ class ChatHandler:
     def _turn_request(self, request: web.Request, body: dict[str, Any]) -> TurnRequest:
         caller = self._access.caller(request)
         messages = self._messages(body)
-        model, ident = model_of(body, self._rules), self._rules.minted("chatcmpl-")
-        created = int(time.time())
+        model, ident = model_of(body), self._rules.minted("chatcmpl-")
+        created, key = int(time.time()), idempotency_key(request)
         return TurnRequest(
             surface=Surface.CHAT,
             principal=caller.principal,
@@ -107,8 +107,8 @@ class ChatHandler:
             include_usage=expect(expect(body, "stream_options", dict, {}), "include_usage", bool, default=False),
             tools=check_tools(body),
             sampling=sampling(body, self._rules),
-            idempotency_key=idempotency_key(request),
-            fingerprint=fingerprint(body),
+            idempotency_key=key,
+            fingerprint=fingerprint(body, key),
         )
 
     def _messages(self, body: dict[str, Any]) -> list[Message]:

@@ -15,7 +15,7 @@ from continuity_server.store.records import StoredConversation
 
 
 class ConversationsHandler(StoredHandler):
-    """The endpoints. A conversation object is a slug with a session that begins with its first turn."""
+    """The endpoints. A conversation object is the name of a slug, which begins with its first turn."""
 
     async def post(self, request: web.Request) -> web.Response:
         """SLUG-24: a new conversation under a minted id."""
@@ -25,7 +25,7 @@ class ConversationsHandler(StoredHandler):
             raise invalid("items are not taken here. Send them as the input of a response.", "items")
         metadata = expect(body, "metadata", dict, {})
         made = StoredConversation(self._rules.minted("conv_"), int(time.time()), metadata)
-        await self._store.add_conversation(request[PRINCIPAL], made, self._rules.minted("sess_"))
+        await self._store.add_conversation(request[PRINCIPAL], made)
         return answer(_as_json(made))
 
     async def get(self, request: web.Request) -> web.Response:

@@ -1,14 +1,15 @@
 """Who is calling, with which session in the header; and how a handler answers. What every handler needs of a request."""
 
-import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
 from aiohttp import web
 
+from continuity_server import fast_json
 from continuity_server.http.body import parsed
 from continuity_server.rules import Rules
+from continuity_server.rules.echo import Fields
 from continuity_server.rules.error import Case, Refusal, invalid
 from continuity_server.settings import KEYLESS, Settings
 
@@ -31,6 +32,8 @@ class Access:
     def __init__(self, settings: Settings, rules: Rules) -> None:
         self._settings = settings
         self._rules = rules
+        self._single_user = settings.single_user
+        self._names = frozenset(header.lower().encode() for header in settings.headers)
 
     def principal(self, request: web.Request) -> str:
         """ISOLATE-01: a missing or wrong key is 401, with the same words for both. Every key is compared."""
@@ -44,22 +47,23 @@ class Access:
         return principals[0]
 
     def caller(self, request: web.Request) -> Caller:
-        session = self._rules.sent_id(fields(request), self._settings.headers)
+        session = self._rules.sent_id(fields(request, self._names), self._settings.headers)
         if session is not None:
             self.check_may_continue()
         return Caller(request[PRINCIPAL], session)
 
     def check_may_continue(self) -> None:
         """ISOLATE-02: where nobody can prove that a session is theirs, none is continued."""
-        self._rules.check_may_continue(keys=bool(self._settings.keys), single_user=self._settings.single_user)
+        self._rules.check_may_continue(keys=bool(self._settings.keys), single_user=self._single_user)
 
 
-def fields(request: web.Request) -> Iterable[tuple[str, str]]:
-    """Return the header fields as they were sent. Bytes that are not UTF-8 become lone surrogates."""
-    return (
-        (name.decode("ascii", "replace"), value.decode("utf-8", "surrogateescape"))
+def fields(request: web.Request, names: Collection[bytes]) -> Fields:
+    """Return the header fields of these names, in any case, as they were sent. Bytes that are not UTF-8 become lone surrogates."""
+    return [
+        (name.decode("ascii"), value.decode("utf-8", "surrogateescape"))
         for name, value in request.raw_headers
-    )
+        if name.lower() in names
+    ]
 
 
 def idempotency_key(request: web.Request) -> str | None:
@@ -75,7 +79,7 @@ async def json_body(request: web.Request, rules: Rules) -> dict[str, Any]:
 
 
 def answer(body: dict[str, Any], headers: Iterable[tuple[str, str]] = (), status: int = 200) -> web.Response:
-    response = web.Response(body=json.dumps(body).encode(), status=status, content_type="application/json")
+    response = web.Response(body=fast_json.written(body), status=status, content_type="application/json")
     response.headers.extend(headers)
     return response
 

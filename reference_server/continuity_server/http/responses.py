@@ -45,14 +45,14 @@ class ResponsesHandler:
         self._rules.check_one_of(slug, previous)
         if slug is not None or previous is not None:
             self._access.check_may_continue()
-        created = int(time.time())
+        created, key = int(time.time()), idempotency_key(request)
         turn = TurnRequest(
             surface=Surface.RESPONSES,
             principal=caller.principal,
             messages=messages_of(body),
             shape=lambda output, info: self._rules.with_session(response_object(turn, created, output), info),
             answer_id=self._rules.minted("resp_"),
-            model=model_of(body, self._rules),
+            model=model_of(body),
             body=body,
             header=caller.session,
             slug=slug,
@@ -61,8 +61,8 @@ class ResponsesHandler:
             stream=expect(body, "stream", bool, default=False),
             tools=tools_of(body),
             sampling=sampling(body, self._rules),
-            idempotency_key=idempotency_key(request),
-            fingerprint=fingerprint(body),
+            idempotency_key=key,
+            fingerprint=fingerprint(body, key),
         )
         return turn
 

@@ -7,7 +7,7 @@ one token. It is a model like any other: it is sent messages and knows nothing e
 import itertools
 import re
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from continuity_server.model.types import Call, OnText, Reply, Usage
@@ -21,6 +21,8 @@ _NATURAL_ROLES: Final = {"u": ("user",), "a": ("assistant",), "s": ("system", "d
 _MOST_TOKENS: Final = 200
 _CHARACTERS_A_TOKEN: Final = 4
 
+Bracket = tuple[Message, re.Match[str]]
+
 
 class BuiltinModel:
     """Answers every call with a short sentence and its bracket."""
@@ -33,27 +35,29 @@ class BuiltinModel:
         pass
 
     async def ask(self, call: Call, on_text: OnText | None = None) -> Reply:
-        text = self._answer(call.messages)
+        texts = [_text(message) for message in call.messages]
+        text = self._answer(call.messages, texts)
         if on_text is not None:
             for piece in re.findall(r"\S+\s*", text):
                 await on_text(piece)
-        prompt = sum(len(_text(message)) for message in call.messages) // _CHARACTERS_A_TOKEN
+        prompt = sum(map(len, texts)) // _CHARACTERS_A_TOKEN
         return Reply(text, usage=Usage(prompt + 1, len(text) // _CHARACTERS_A_TOKEN))
 
-    def _answer(self, messages: Sequence[Message]) -> str:
+    def _answer(self, messages: Sequence[Message], texts: Sequence[str]) -> str:
         number = next(self._numbers)
-        if messages and "summar" in _text(messages[0]).lower():
-            return f"This is what was said. [sum#{number} covers {_listed(_covered(messages))}]"
-        return f"Noted. [a:{_newest(messages)}#{number} saw {_listed(_seen(messages))}]"
+        brackets = list(_brackets(messages, texts))
+        if texts and "summar" in texts[0].lower():
+            return f"This is what was said. [sum#{number} covers {_listed(_covered(brackets))}]"
+        return f"Noted. [a:{_newest(brackets)}#{number} saw {_listed(_seen(brackets))}]"
 
 
-def _listed(tokens: Iterator[str]) -> str:
+def _listed(tokens: Iterable[str]) -> str:
     names = list(tokens)
     return " ".join(names if len(names) <= _MOST_TOKENS else [*names[: _MOST_TOKENS - 1], "..."])
 
 
-def _seen(messages: Sequence[Message]) -> Iterator[str]:
-    for message, match in _brackets(messages):
+def _seen(brackets: Iterable[Bracket]) -> Iterator[str]:
+    for message, match in brackets:
         if match["summary"]:
             covers = (match["covers"] or "").split()
             yield f"{match['summary']}({','.join(covers)})"
@@ -61,9 +65,9 @@ def _seen(messages: Sequence[Message]) -> Iterator[str]:
             yield _token(message, match)
 
 
-def _covered(messages: Sequence[Message]) -> Iterator[str]:
+def _covered(brackets: Iterable[Bracket]) -> Iterator[str]:
     """List what a summary covers: whatever was in its call, through earlier summaries too."""
-    for message, match in _brackets(messages):
+    for message, match in brackets:
         if match["summary"]:
             yield from (match["covers"] or "").split()
         else:
@@ -77,16 +81,17 @@ def _token(message: Message, match: re.Match[str]) -> str:
     return token if role in _NATURAL_ROLES[token[0]] else f"{token}@{role}"
 
 
-def _newest(messages: Sequence[Message]) -> str:
-    users = [
-        match["mark"] for message, match in _brackets(messages) if match["kind"] == "u" and message["role"] == "user"
-    ]
-    return users[-1] if users else "-"
+def _newest(brackets: Sequence[Bracket]) -> str:
+    users = (
+        match["mark"] for message, match in reversed(brackets) if match["kind"] == "u" and message["role"] == "user"
+    )
+    return next(users, "-")
 
 
-def _brackets(messages: Sequence[Message]) -> Iterator[tuple[Message, re.Match[str]]]:
-    for message in messages:
-        yield from ((message, match) for match in _BRACKET.finditer(_text(message)))
+def _brackets(messages: Sequence[Message], texts: Sequence[str]) -> Iterator[Bracket]:
+    for message, text in zip(messages, texts, strict=True):
+        if "[" in text:
+            yield from ((message, match) for match in _BRACKET.finditer(text))
 
 
 def _text(message: Message) -> str:

@@ -83,10 +83,6 @@ class ContractRules:
             raise invalid(f"limit is no number from 1 to {LONGEST_PAGE}.", "limit")
         return int(text)
 
-    def model_required(self) -> bool:
-        """CONTRACT-02: a turn names its model, as in OpenAI's API."""
-        return True
-
     def model_takes(self, name: str, value: object) -> bool:
         """CONTRACT-01, -12: a field that only the model reads has OpenAI's type and bounds, or is null, which counts as absent."""
         return value is None or MODEL_FIELDS[name](value)

@@ -26,7 +26,7 @@ def is_id(text: str) -> bool:
 
 def _is_visible_ascii(text: str) -> bool:
     """Whether there are only visible ASCII characters: every client and proxy passes these on unchanged."""
-    return all("!" <= character <= "~" for character in text)
+    return text.isascii() and text.isprintable() and " " not in text
 
 
 class Surface(Enum):

@@ -44,8 +44,11 @@ class HistoryRules:
             if message["role"] == "tool":
                 continue
             yield message
+            calls = call_ids(message)
+            if not calls:
+                continue
             results = {result["tool_call_id"]: result for result in self._results_after(messages, index)}
-            for call in call_ids(message):
+            for call in calls:
                 yield results.get(call) or {"role": "tool", "tool_call_id": call, "content": PLACEHOLDER}
 
     @staticmethod
@@ -58,11 +61,10 @@ class HistoryRules:
 
     def check_new_input(self, before: Sequence[Message], new: Sequence[Message]) -> None:
         """HISTORY-11: there is new input, and tool results answer an open call: no model takes a result without its call."""
-        results_only = trailing_results(before) if not new else []
-        if not new and not results_only:
+        if not new and not trailing_results(before):
             raise invalid("The request has no new input. End it with a user message or with tool results.")
         results = {message.get("tool_call_id") for message in new}
-        if results_only or (None not in results and not results & open_calls(before)):
+        if None not in results and not results & open_calls(before):
             message = "The tool results answer no open tool call of this session. Send a user message."
             raise Refusal(Case.TOOL_CALL_NOT_FOUND, message)
 

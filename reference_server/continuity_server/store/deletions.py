@@ -18,8 +18,7 @@ class Deletions:
         self._row(owner, session)
 
     def conversation(self, owner: str, conversation: str) -> None:
-        """SLUG-24: delete a conversation object and its slug. Its sessions are deleted by themselves."""
-        self._connection.execute("DELETE FROM conversations WHERE owner=? AND name=?", (owner, conversation))
+        """SLUG-24: delete a conversation object. Its slug is deleted with its session; before its first turn it has neither."""
         self._connection.execute("DELETE FROM conversation_objects WHERE owner=? AND id=?", (owner, conversation))
 
     def response(self, owner: str, response: str) -> None:

@@ -8,11 +8,11 @@ import contextlib
 import json
 import logging
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Final
 
 from continuity_server.rules import Rules
-from continuity_server.rules.compress import COMPRESSION, Covered, Session
+from continuity_server.rules.compress import Covered, Session
 from continuity_server.rules.messages import Message
 from continuity_server.rules.migrate import response_from_row
 from continuity_server.store.backfill import Backfill
@@ -22,44 +22,45 @@ from continuity_server.store.histories import LAST, Histories
 from continuity_server.store.records import Replay, StoredConversation, StoredResponse, StoredSlug, Write
 from continuity_server.store.upgrade import transaction
 from continuity_server.store.write import add_conversation, apply, touch
+from continuity_server.store.writer import Change, StoreUnwritableError, Writer
 
 logger = logging.getLogger("continuity.store")
-
-Change = Callable[[], object]
 
 
 class StoreUnreadableError(Exception):
     """The store cannot be read now."""
 
 
-class StoreUnwritableError(Exception):
-    """The store cannot be written now."""
-
-
 class Store:
     """Sessions, messages, responses, slugs and replays of every principal."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917 - it has all parts of the store
         self,
         connection: sqlite3.Connection,
         rules: Rules,
         histories: Histories,
         deletions: Deletions,
         backfill: Backfill,
+        writer: Writer,
     ) -> None:
         self._connection = connection
         self._rules = rules
         self._histories = histories
         self._deletions = deletions
         self._backfill = backfill
-        self._waiting: list[tuple[Change, asyncio.Future[None]]] = []
+        self._writer = writer
+        self._checked: set[str] = set()
+        self._relinked = 0
         self.faults = Faults(connection)
 
     def close(self) -> None:
+        self._writer.close()
         self._connection.close()
 
     def backfill(self) -> None:
         """MIGRATE-06: complete what a program with the old schema wrote meanwhile, before anybody asks for it."""
+        if self._was_checked("backfill"):
+            return
         try:
             if self._backfill.is_due(self._connection):
                 with transaction(self._connection):
@@ -91,11 +92,15 @@ class Store:
         return [_session(row) for row in self._read(query, owner, root)]
 
     def messages(self, owner: str, session: str, epoch: int, upto: int = LAST) -> list[Message]:
-        with _readable():
+        with _READABLE:
             return self._histories.read(owner, session, epoch, upto)
 
+    def links_version(self) -> tuple[int, int]:
+        """Return a value that changes with any link between sessions: set or deleted here, or written by another process."""
+        return self._relinked, self._read("PRAGMA data_version")[0][0]
+
     def last_message(self, owner: str, session: str, epoch: int) -> int:
-        with _readable():
+        with _READABLE:
             return self._histories.last(owner, session, epoch)
 
     def response(self, owner: str, response: str) -> StoredResponse | None:
@@ -128,7 +133,7 @@ class Store:
         return _replay(rows[0]) if rows else None
 
     def _read(self, query: str, *values: object) -> list[Any]:
-        with _readable():
+        with _READABLE:
             return self._connection.execute(query, values).fetchall()
 
     def _response(self, row: tuple[Any, ...]) -> StoredResponse:
@@ -142,11 +147,21 @@ class Store:
 
     def check_writable(self) -> None:
         """Raise StoreUnwritableError if a turn could not be stored now, so that it is refused before the model is asked."""
+        if self._was_checked("writable"):
+            return
         try:
-            self._begin()
-            self._connection.execute("ROLLBACK")
-        except sqlite3.Error as error:
-            raise StoreUnwritableError from error
+            self._writer.check()
+        except StoreUnwritableError:
+            self._checked.discard("writable")
+            raise
+
+    def _was_checked(self, what: str) -> bool:
+        """Whether this was looked at in this round of the event loop. The requests of a round had all arrived when it began, so one look is enough for them."""
+        if not self._checked:
+            asyncio.get_running_loop().call_soon(self._checked.clear)
+        known = what in self._checked
+        self._checked.add(what)
+        return known
 
     async def commit(self, write: Write) -> None:
         """Store one turn, all of it or nothing."""
@@ -161,24 +176,22 @@ class Store:
         """Delete these sessions together, with everything that belongs to them."""
 
         def delete() -> None:
-            for session in sessions:
-                self._deletions.session(owner, session)
+            self._delete_sessions(owner, sessions)
 
         await self._change(delete)
 
     async def delete_response(self, owner: str, response: str) -> None:
         await self._change(lambda: self._deletions.response(owner, response))
 
-    async def add_conversation(self, owner: str, made: StoredConversation, session: str) -> None:
-        """Store a conversation object, and its slug with the id of the session that its first turn begins."""
-        await self._change(lambda: add_conversation(self._connection, owner, made, session))
+    async def add_conversation(self, owner: str, made: StoredConversation) -> None:
+        """Store a conversation object. Its first turn makes its slug, as it does for every other slug."""
+        await self._change(lambda: add_conversation(self._connection, owner, made))
 
     async def delete_conversation(self, owner: str, conversation: str, sessions: Sequence[str]) -> None:
-        """Delete a conversation object together with its slug and these sessions."""
+        """Delete a conversation object together with these sessions, and so with its slug."""
 
         def delete() -> None:
-            for session in sessions:
-                self._deletions.session(owner, session)
+            self._delete_sessions(owner, sessions)
             self._deletions.conversation(owner, conversation)
 
         await self._change(delete)
@@ -193,9 +206,18 @@ class Store:
 
     async def link(self, owner: str, session: str, following: str | None) -> None:
         """Set the compression child of a session; None makes the session its own tip again."""
-        reason = COMPRESSION if following is not None else None
-        statement = "UPDATE sessions SET next=?, end_reason=? WHERE owner=? AND id=?"
-        await self._execute(statement, following, reason, owner, session)
+
+        def change() -> None:
+            self._relinked += 1
+            statement = "UPDATE sessions SET next=? WHERE owner=? AND id=?"
+            self._connection.execute(statement, (following, owner, session))
+
+        await self._change(change)
+
+    def _delete_sessions(self, owner: str, sessions: Sequence[str]) -> None:
+        self._relinked += 1
+        for session in sessions:
+            self._deletions.session(owner, session)
 
     def _apply(self, write: Write) -> None:
         apply(self._connection, self._histories, write)
@@ -206,51 +228,21 @@ class Store:
         await self._change(lambda: self._connection.execute(statement, values))
 
     async def _change(self, change: Change) -> None:
-        """DURABLE-02: return when the change is on disk. All changes of one round of the event loop share a commit, or fail together."""
-        loop = asyncio.get_running_loop()
-        done: asyncio.Future[None] = loop.create_future()
-        if not self._waiting:
-            loop.call_soon(self._flush)
-        self._waiting.append((change, done))
-        await done
-
-    def _flush(self) -> None:
-        batch, self._waiting = self._waiting, []
-        try:
-            self._begin()
-            for change, _ in batch:
-                change()
-            self._commit()
-            failed = False
-        except sqlite3.Error:
-            failed = True
-            if self._connection.in_transaction:
-                self._connection.execute("ROLLBACK")
-        for _, done in batch:
-            _settle(done, failed=failed)
-
-    def _begin(self) -> None:
-        self._connection.execute("BEGIN IMMEDIATE")
-
-    def _commit(self) -> None:
-        self._connection.execute("COMMIT")
+        await self._writer.change(change)
 
 
-@contextlib.contextmanager
-def _readable() -> Iterator[None]:
-    try:
-        yield
-    except sqlite3.Error as error:
-        raise StoreUnreadableError from error
+class _Readable:
+    """A block that reads: what SQLite cannot read is StoreUnreadableError."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        if isinstance(error, sqlite3.Error):
+            raise StoreUnreadableError from error
 
 
-def _settle(done: asyncio.Future[None], *, failed: bool) -> None:
-    if done.done():
-        return
-    if failed:
-        done.set_exception(StoreUnwritableError())
-    else:
-        done.set_result(None)
+_READABLE: Final = _Readable()
 
 
 def _session(row: tuple[Any, ...]) -> Session:

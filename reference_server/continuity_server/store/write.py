@@ -1,10 +1,10 @@
 """How one `Write` becomes rows, inside a transaction that the store has begun."""
 
-import json
 import sqlite3
 import time
 from typing import Any
 
+from continuity_server import fast_json
 from continuity_server.rules.compress import Covered, Session
 from continuity_server.store.histories import Histories
 from continuity_server.store.records import Ended, HistoryWrite, Replay, SlugWrite, StoredConversation, Write
@@ -37,11 +37,10 @@ def ensure_session(connection: sqlite3.Connection, owner: str, session: Session)
     connection.execute(query, (owner, session.id, session.root, session.parent, session.kind, int(time.time())))
 
 
-def add_conversation(connection: sqlite3.Connection, owner: str, made: StoredConversation, session: str) -> None:
-    """Store a conversation object and its slug. The session itself is stored with its first turn."""
-    values = (owner, made.id, made.created, json.dumps(made.metadata))
+def add_conversation(connection: sqlite3.Connection, owner: str, made: StoredConversation) -> None:
+    """Store a conversation object. Its slug and its session are stored with its first turn."""
+    values = (owner, made.id, made.created, fast_json.written(made.metadata).decode())
     connection.execute("INSERT INTO conversation_objects (owner, id, created, metadata) VALUES (?,?,?,?)", values)
-    _write_slug(connection, owner, SlugWrite(made.id, session), None)
 
 
 def touch(connection: sqlite3.Connection, owner: str, response: str) -> None:
@@ -89,10 +88,11 @@ def _write_response(
         "INSERT INTO responses (owner, response_id, session, data, epoch, upto, accessed_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, "
         "max(?7, (SELECT coalesce(max(accessed_at), 0) FROM responses WHERE owner=?1)))"
     )
-    data = json.dumps({"response": body})
+    data = fast_json.written({"response": body}).decode()
     connection.execute(query, (owner, response, session, data, epoch, upto, time.time()))
 
 
 def _write_replay(connection: sqlite3.Connection, replay: Replay) -> None:
     names = (replay.owner, replay.scope, replay.key, replay.fingerprint, replay.root, replay.header)
-    connection.execute("INSERT OR REPLACE INTO replays VALUES (?,?,?,?,?,?,?)", (*names, json.dumps(replay.body)))
+    body = fast_json.written(replay.body).decode()
+    connection.execute("INSERT OR REPLACE INTO replays VALUES (?,?,?,?,?,?,?)", (*names, body))

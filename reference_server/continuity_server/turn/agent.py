@@ -6,7 +6,7 @@ Find the session, wait for its lock, find it again, read its history, ask the mo
 import asyncio
 import logging
 from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import replace
 from typing import Final
 
@@ -18,7 +18,7 @@ from continuity_server.store.records import Write
 from continuity_server.store.store import Store, StoreUnreadableError
 from continuity_server.turn.commit import Committer
 from continuity_server.turn.history import HistoryReader
-from continuity_server.turn.locks import Locks
+from continuity_server.turn.locks import Held, Locks
 from continuity_server.turn.resolve import Resolver
 from continuity_server.turn.summarise import Summariser
 from continuity_server.turn.tool_loop import ToolLoop
@@ -67,8 +67,8 @@ class Agent:
         async with self._slug_lock(request):
             while True:
                 expected = self._resolver.destination(request)
-                async with self._chain_lock(request, expected):
-                    destination = self._confirmed(request, expected)
+                async with self._chain_lock(request, expected) as waited:
+                    destination = self._confirmed(request, expected) if waited else expected
                     if destination is not None:
                         yield destination
                         return
@@ -84,15 +84,19 @@ class Agent:
         moved = expected.session is not None and destination.chain != expected.chain
         return None if moved else destination
 
-    def _slug_lock(self, request: TurnRequest) -> AbstractAsyncContextManager[None]:
-        return self._locks.slug(request.principal, request.slug) if request.slug is not None else nullcontext()
+    def _slug_lock(self, request: TurnRequest) -> Held:
+        return (
+            self._locks.slug(request.principal, request.slug)
+            if request.slug is not None
+            else nullcontext(enter_result=False)
+        )
 
-    def _chain_lock(self, request: TurnRequest, destination: Destination) -> AbstractAsyncContextManager[None]:
+    def _chain_lock(self, request: TurnRequest, destination: Destination) -> Held:
         if destination.chain:
             return self._locks.chain(destination.owner, destination.chain)
         if request.idempotency_key is not None:
             return self._locks.idempotency_key(destination.owner, request.idempotency_key)
-        return nullcontext()
+        return nullcontext(enter_result=False)
 
     def _replayed(self, request: TurnRequest, destination: Destination) -> Outcome | None:
         """ISOLATE-10: the same key in the same chain, with the same body, gets the same answer and no second turn."""

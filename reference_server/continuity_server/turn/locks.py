@@ -1,10 +1,13 @@
 """Locks: turns of one session run one after the other, in the order in which they came."""
 
 import asyncio
-from collections.abc import AsyncIterator, Hashable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Hashable
+from contextlib import AbstractAsyncContextManager
 
 from continuity_server.rules import Rules
+
+Held = AbstractAsyncContextManager[bool]
+"""A lock that is held while its block lasts. It tells whether it had to wait: if not, nothing has happened since."""
 
 
 class Locks:
@@ -15,30 +18,50 @@ class Locks:
         self._locks: dict[Hashable, asyncio.Lock] = {}
         self._users: dict[Hashable, int] = {}
 
-    def chain(self, owner: str, root: str) -> AbstractAsyncContextManager[None]:
+    def chain(self, owner: str, root: str) -> Held:
         """CONCUR-01, -03: turns of one chain of sessions wait for each other, and for no other turn."""
-        return self._hold(("chain", owner, root))
+        return _HeldLock(self, ("chain", owner, root))
 
-    def slug(self, principal: str, slug: str) -> AbstractAsyncContextManager[None]:
+    def slug(self, principal: str, slug: str) -> Held:
         """SLUG-12: turns of one slug wait for each other, so that its session is created once."""
-        return self._hold(("slug", principal, slug))
+        return _HeldLock(self, ("slug", principal, slug))
 
-    def idempotency_key(self, owner: str, key: str) -> AbstractAsyncContextManager[None]:
+    def idempotency_key(self, owner: str, key: str) -> Held:
         """ISOLATE-10: where nothing selects a session, turns with the same Idempotency-Key wait for each other."""
-        return self._hold(("key", owner, key))
+        return _HeldLock(self, ("key", owner, key))
 
-    @asynccontextmanager
-    async def _hold(self, name: Hashable) -> AsyncIterator[None]:
+    async def enter(self, name: Hashable) -> bool:
+        """Wait for a lock, and tell whether it had to be waited for."""
         self._rules.check_not_busy(busy=name in self._users)
         lock = self._locks.setdefault(name, asyncio.Lock())
         self._users[name] = self._users.get(name, 0) + 1
+        waits = lock.locked()
         try:
-            async with lock:
-                yield
-        finally:
-            self._leave(name)
+            await lock.acquire()
+        except asyncio.CancelledError:
+            self._forget(name)
+            raise
+        return waits
 
-    def _leave(self, name: Hashable) -> None:
+    def leave(self, name: Hashable) -> None:
+        self._locks[name].release()
+        self._forget(name)
+
+    def _forget(self, name: Hashable) -> None:
         self._users[name] -= 1
         if not self._users[name]:
             del self._users[name], self._locks[name]
+
+
+class _HeldLock(Held):
+    """One lock, held. A turn has up to two of them, and a generator would take three times as long."""
+
+    def __init__(self, locks: Locks, name: Hashable) -> None:
+        self._locks = locks
+        self._name = name
+
+    async def __aenter__(self) -> bool:
+        return await self._locks.enter(self._name)
+
+    async def __aexit__(self, *_: object) -> None:
+        self._locks.leave(self._name)

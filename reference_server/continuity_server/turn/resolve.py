@@ -8,6 +8,7 @@ from continuity_server.rules.echo import Surface
 from continuity_server.rules.error import Case, Refusal
 from continuity_server.store.records import StoredResponse, StoredSlug
 from continuity_server.store.store import Store, StoreUnreadableError
+from continuity_server.turn.tips import Tips
 from continuity_server.turn.types import Destination, TurnRequest
 
 
@@ -17,6 +18,7 @@ class Resolver:
     def __init__(self, store: Store, rules: Rules) -> None:
         self._store = store
         self._rules = rules
+        self._tips = Tips(store)
 
     def find(self, principal: str, session: str) -> Session | None:
         """Return exactly this session, also if it was compressed since."""
@@ -71,7 +73,9 @@ class Resolver:
         return Destination(start.owner, tip.id, tip.root, sent=start.id, derived=derived, session=tip, chain=tip.root)
 
     def _tip(self, owner: str, start: Session) -> Session:
-        return self._rules.tip(start, lambda ident: self._store.session(owner, ident))
+        tip = self._rules.tip(self._tips.nearest(start), lambda ident: self._store.session(owner, ident))
+        self._tips.remember(start, tip)
+        return tip
 
     def _slug(self, request: TurnRequest, slug: str) -> Destination:
         """SLUG-02 … -06: the slug keeps its session itself, whatever became of the response that it last named."""
@@ -79,10 +83,7 @@ class Resolver:
         stored = self._store.slug(owner, slug)
         if stored is None:
             return self._new_slug(request, slug)
-        session = self._slug_session(stored)
-        tip = self._slug_tip(owner, session)
-        if tip is None and request.header is None:
-            return Destination(owner, tip=session, root=session, slug=slug, chain=session)
+        tip = self._slug_tip(owner, self._slug_session(stored))
         if tip is None:
             return self._new_slug(request, slug)
         self._check_header(request, tip)

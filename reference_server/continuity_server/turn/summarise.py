@@ -31,10 +31,12 @@ class Summariser:
     async def compress(self, turn: Turn, output: TurnOutput) -> Compression | None:
         """COMPRESS-12: None if nothing is to be compressed, or if the summary failed: then the turn is stored under the old id."""
         whole = [*turn.input.before, *turn.input.new, *output.messages]
+        if not self._rules.compression_due(turn.destination.session, whole, self._context):
+            return None
         start = self._rules.turn_start(whole)
         before, newest = whole[:start], whole[start:]
         conversation = [message for message in before if not is_system(message)]
-        if not conversation or not self._rules.compression_due(turn.destination.session, whole, self._context):
+        if not conversation:
             return None
         messages = self._rules.compacted(before, await self._summary(turn.request, conversation), newest)
         covered = (turn.input.covered or Covered()).and_also(self._rules.user_texts(conversation))

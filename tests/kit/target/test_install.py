@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import threading
 import zipfile
 from pathlib import Path
@@ -239,6 +240,46 @@ def test_a_uv_that_does_not_run_is_not_used(wheel: str, quick: str, tmp_path: Pa
     assert value_in(python_environment("tiny", [wheel], print, python=quick)) == "42"
 
 
+BACKEND = f"""\
+import pathlib, zipfile
+
+def build_wheel(directory, settings=None, metadata=None):
+    with zipfile.ZipFile(directory + "/tiny_thing-1.0-py3-none-any.whl", "w") as archive:
+        archive.writestr("tiny_thing.py", "VALUE = " + pathlib.Path("value.txt").read_text())
+        archive.writestr("tiny_thing-1.0.dist-info/METADATA", {METADATA!r})
+        archive.writestr("tiny_thing-1.0.dist-info/WHEEL", {WHEEL!r})
+        archive.writestr("tiny_thing-1.0.dist-info/RECORD", "")
+    return "tiny_thing-1.0-py3-none-any.whl"
+"""
+PROJECT = """\
+[build-system]
+requires = []
+build-backend = "backend"
+backend-path = ["."]
+[project]
+name = "tiny-thing"
+version = "1.0"
+"""
+
+
+def test_a_checkout_is_installed_again_where_its_sources_have_changed(quick: str, tmp_path: Path):
+    checkout = tmp_path / "checkout"
+    checkout.mkdir()
+    for file, text in (("pyproject.toml", PROJECT), ("backend.py", BACKEND), ("value.txt", "1")):
+        (checkout / file).write_text(text)
+    requirement = Build(str(checkout)).requirement("tiny-thing")
+
+    first = python_environment("tiny", [requirement], print, python=quick)
+    (checkout / "build").mkdir()
+    (checkout / "build" / "left.txt").write_text("left by a build")
+    same = python_environment("tiny", [requirement], print, python=quick)
+    (checkout / "value.txt").write_text("2")
+    other = python_environment("tiny", [requirement], print, python=quick)
+
+    assert first == same != other
+    assert (value_in(first), value_in(other)) == ("1", "2")
+
+
 def test_without_npm_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("PATH", "/nowhere")
 
@@ -254,3 +295,23 @@ def test_npm_packages_go_into_a_folder_of_their_own(tmp_path: Path):
     folder = npm_environment("tiny", [str(package)], print, arguments=["--offline", "--install-links"])
 
     assert (folder / "node_modules" / "tiny-npm" / "package.json").exists()
+
+
+def npm_package(folder: Path, name: str, more: str = "") -> str:
+    """The file of a package, as npm publishes it."""
+    source, file = folder / f"{name}.json", folder / f"{name}.tgz"
+    source.write_text(f'{{"name": "{name}", "version": "1.0.0"{more}}}')
+    with tarfile.open(file, "w:gz") as archive:
+        archive.add(source, "package/package.json")
+    return str(file)
+
+
+def test_a_dependency_of_an_npm_package_may_be_replaced(tmp_path: Path):
+    package = npm_package(tmp_path, "tiny-npm", ', "dependencies": {"not-there": "1.0.0"}')
+    other = npm_package(tmp_path, "other-npm")
+
+    folder = npm_environment(
+        "tiny", [package], print, arguments=["--offline"], overrides={"not-there": f"file:{other}"}
+    )
+
+    assert '"other-npm"' in (folder / "node_modules" / "not-there" / "package.json").read_text()

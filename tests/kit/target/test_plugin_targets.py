@@ -50,7 +50,7 @@ class Versioned:
 class Grown(Versioned):
     """Its releases go on."""
 
-    any_version = any_wheel = True
+    any_version = any_wheel = any_checkout = True
 
 
 class Counted:
@@ -69,6 +69,14 @@ class Broken:
 
     def profile(self, version: str, say: Say) -> Profile:
         raise ZeroDivisionError(version + say.__name__)
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    folder = tmp_path / "tiny"
+    folder.mkdir()
+    (folder / "pyproject.toml").write_text('[project]\nname = "tiny"\nversion = "2.1rc1"\n')
+    return folder
 
 
 @pytest.fixture(autouse=True)
@@ -120,6 +128,25 @@ def test_a_wheel_that_nobody_released_can_be_asked_for(tmp_path: Path, monkeypat
         targets.resolve(f"versioned=={wheel.name}", None)
 
 
+@pytest.mark.parametrize("asked", ["{folder}", ".", "./", "../tiny", "~/tiny"])
+def test_a_checkout_can_be_asked_for(asked: str, checkout: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(checkout)
+    monkeypatch.setenv("HOME", str(checkout.parent))
+    asked = asked.format(folder=checkout)
+
+    assert targets.resolve(f"grown=={asked}", None).profile.name == f"versioned {checkout}"
+    with pytest.raises(UsageError, match="has no version"):
+        targets.resolve(f"versioned=={asked}", None)
+
+
+@pytest.mark.parametrize("asked", ["/nowhere", "..", "~/nowhere"])
+def test_a_folder_without_a_project_is_told(asked: str, checkout: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(checkout)
+
+    with pytest.raises(UsageError, match=r"The folder has no pyproject\.toml"):
+        targets.resolve(f"grown=={asked}", None)
+
+
 @pytest.mark.parametrize("command", [("check", "counted", "-k", "ECHO-02"), ("run", "ECHO-02", "--target", "counted")])
 def test_the_profile_is_made_once_in_a_run(command: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """A second call would throw its random keys away, or install a target twice."""
@@ -138,6 +165,27 @@ def test_a_build_says_what_it_is():
     assert (wheel.title, wheel.number) == ("2.0rc1 (a_b-2.0rc1-py3-none-any.whl)", (2, 0))
     assert release.requirement("a-b[c]") == "a-b[c]==2.0rc1"
     assert wheel.requirement("a-b[c]") == "a-b[c] @ file:///a%20folder/a_b-2.0rc1-py3-none-any.whl"
+
+
+def test_a_build_of_a_checkout_has_the_version_of_its_project(checkout: Path):
+    build = Build(str(checkout))
+
+    assert (build.title, build.number) == ("2.1rc1 (tiny)", (2, 1))
+    assert build.requirement("a-b[c]") == f"a-b[c] @ {checkout.as_uri()}"
+
+
+@pytest.mark.parametrize(
+    ("project", "problem"),
+    [
+        ('[project]\nname = "tiny"\ndynamic = ["version"]\n', "does not state its version.*Build a wheel"),
+        ("[project\n", "cannot be read"),
+    ],
+)
+def test_a_checkout_that_does_not_state_its_version_is_told(project: str, problem: str, checkout: Path):
+    (checkout / "pyproject.toml").write_text(project)
+
+    with pytest.raises(UsageError, match=problem):
+        Build(str(checkout)).title  # noqa: B018 - reads the project
 
 
 def test_a_target_without_versions_says_so():

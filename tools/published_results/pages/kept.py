@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 import tempfile
 from functools import cache
 from pathlib import Path
@@ -9,7 +10,8 @@ from typing import Any
 
 from continuity_conformance.core.cache import user_cache
 
-RESULTS = Path(__file__).parents[3] / "docs" / "results"
+_PROJECT = Path(__file__).parents[3]
+RESULTS = _PROJECT / "docs" / "results"
 _DROPPED = {"scenarios", "why", "origin", "how", "question", "checked", "build", "pitfalls"}
 """What the spec says about a requirement: it stands in the spec."""
 _DOUBLED = re.compile(r"(?:^|, )([^,]+) \(no answer\), \1(?=,|$)")
@@ -22,7 +24,8 @@ _IN_WORDS = (
     ),
     (re.compile(r"CACHE/targets/[^/\s]+/bin/"), ""),
     (re.compile(r"\bhost=[\w.-]+ \| os=[^|]+\|"), "host=… | os=… |"),
-    (re.compile(r" Add it here - https?://[\w./-]+"), ""),
+    (re.compile(r"https?://github\.com[\w./-]*"), "(a page)"),
+    (re.compile(r"SCRATCH/home\b"), "SCRATCH/HOME"),
     (re.compile(r" — install from https?://[\w./-]+"), ""),
 )
 """Files that are not published, and hosts that a target speaks of."""
@@ -35,6 +38,7 @@ def text(results: dict[str, Any]) -> str:
 def cleaned(text: str) -> str:
     """The same without where a machine has its files."""
     text = _SCRATCH.sub("SCRATCH", text.replace(str(user_cache()), "CACHE"))
+    text = text.replace(f"{_PROJECT}/", "").replace(sys.base_prefix, "PYTHON")
     for path, words in _IN_WORDS:
         text = path.sub(words, text)
     return text

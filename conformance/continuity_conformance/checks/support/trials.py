@@ -14,6 +14,7 @@ TRIALS: Final[dict[str, Trial]] = {}
 """The trial of each claim."""
 _PAIR: Final = 2
 _ANY: Final[Mapping[str, object]] = {"status": "any"}
+_AS_BOB: Final[Mapping[str, str]] = {"as": "bob"}
 
 
 def trial(claim: str) -> Callable[[Trial], Trial]:
@@ -95,6 +96,18 @@ async def _compression(dialogue: Dialogue) -> bool:
     return (await dialogue.do("chat", _ANY, session="$long", say="blue", compress=True)).answer.accepted
 
 
+@trial("no tenants")
+async def _tenants(dialogue: Dialogue) -> bool:
+    """Two keys under which one id names two conversations belong to two principals."""
+    _must_have_bob(dialogue)
+    await dialogue.do("chat", _ANY, session="$shared", say="red")
+    his = await dialogue.do("chat", _ANY, session="$shared", say="pink", **_AS_BOB)
+    if not his.answer.accepted:
+        return False
+    await dialogue.record.view(his)
+    return his.seen is not None and "red" not in his.seen
+
+
 @trial("derivation: none")
 async def _derivation(dialogue: Dialogue) -> bool:
     header = dialogue.context.target.header
@@ -119,9 +132,13 @@ async def _session_header(dialogue: Dialogue) -> bool:
 
 @trial("single user")
 async def _single_user(dialogue: Dialogue) -> bool:
+    _must_have_bob(dialogue)
+    return (await dialogue.do("chat", _ANY, session="$his", say="pink", **_AS_BOB)).answer.accepted
+
+
+def _must_have_bob(dialogue: Dialogue) -> None:
     if "bob" not in dialogue.context.target.profile.everyone:
         raise Untested("no key of a second principal")
-    return (await dialogue.do("chat", _ANY, session="$his", say="pink", **{"as": "bob"})).answer.accepted
 
 
 def _is_one_model_call(first: Exchange, second: Exchange) -> bool:

@@ -34,7 +34,10 @@ class ChatCompletions:
             for delta, reason in parts
         ]
         chunks[-1]["usage"] = _usage(reply)
-        return [*(f"data: {json.dumps(chunk)}\n\n".encode() for chunk in chunks), b"data: [DONE]\n\n"]
+        return [
+            *(f"data: {json.dumps(chunk, ensure_ascii=False)}\n\n".encode() for chunk in chunks),
+            b"data: [DONE]\n\n",
+        ]
 
     def error(self, message: str, status: int, code: str | None = None) -> dict[str, object]:
         return openai_error(message, status, code)

@@ -66,7 +66,7 @@ def function_tool(name: object, description: object, parameters: object) -> dict
 
 def named_event(data: Mapping[str, object]) -> bytes:
     """A server-sent event that has the name of its type."""
-    return f"event: {data['type']}\ndata: {json.dumps(data)}\n\n".encode()
+    return f"event: {data['type']}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n".encode()
 
 
 def openai_error(message: str, status: int, code: str | None = None) -> dict[str, object]:

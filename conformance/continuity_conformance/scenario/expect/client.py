@@ -211,10 +211,17 @@ def _differs(wanted: object, actual: object, path: str) -> tuple[str, str] | Non
         pairs = zip(wanted, actual, strict=True)
         return _first_difference((value, there, f"{path}[{place}]") for place, (value, there) in enumerate(pairs))
     if isinstance(wanted, Mapping):
-        holds = isinstance(actual, Sequence) and wanted["lists"] in actual
+        holds = _has_entry(actual, wanted["lists"])
     else:
         holds = {"present": actual is not _ABSENT, "absent": actual is _ABSENT}.get(str(wanted), wanted == actual)
     return None if holds else (f"{path}: {_in_words(wanted)}", repr(actual)[:160])
+
+
+def _has_entry(actual: object, wanted: object) -> bool:
+    """Whether a list has an entry of which this is a subset, or a text has this part."""
+    if isinstance(actual, str):
+        return str(wanted) in actual
+    return isinstance(actual, Sequence) and any(_differs(wanted, each, "") is None for each in actual)
 
 
 def _first_difference(parts: Iterable[tuple[object, object, str]]) -> tuple[str, str] | None:

@@ -1,6 +1,8 @@
 """What two defects need: an agent that never releases the session of some turns."""
 
 from abc import abstractmethod
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import ClassVar
 
 from continuity_server.rules.error import Case, Refusal
@@ -23,8 +25,9 @@ class LockingAgent(Agent):
             self._locked_for_good.add(turn.destination.tip)
         return output
 
-    def _confirmed(self, request: TurnRequest, expected: Destination) -> Destination | None:
-        destination = super()._confirmed(request, expected)
-        if destination is not None and destination.tip in self._locked_for_good:
-            raise Refusal(Case.SESSION_BUSY, "Another turn of this session is running.", retry_after=1)
-        return destination
+    @asynccontextmanager
+    async def _locked(self, request: TurnRequest) -> AsyncIterator[Destination]:
+        async with super()._locked(request) as destination:
+            if destination.tip in self._locked_for_good:
+                raise Refusal(Case.SESSION_BUSY, "Another turn of this session is running.", retry_after=1)
+            yield destination
