@@ -38,7 +38,7 @@ def text(results: dict[str, Any]) -> str:
 def cleaned(text: str) -> str:
     """The same without where a machine has its files."""
     text = _SCRATCH.sub("SCRATCH", text.replace(str(user_cache()), "CACHE"))
-    text = text.replace(f"{_PROJECT}/", "").replace(sys.base_prefix, "PYTHON")
+    text = text.replace(f"{_PROJECT}/", "").replace(sys.base_prefix, "PYTHON").replace(f"{Path.home()}/", "~/")
     for path, words in _IN_WORDS:
         text = path.sub(words, text)
     return text
