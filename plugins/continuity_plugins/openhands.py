@@ -39,9 +39,10 @@ _AGENT: Final = {
     "id": "6f1c1f0e-2f5b-4f7e-9d5e-3b1c5a7d9e02",
     "name": "default",
     "llm_profile_ref": "probe",
+    "public_skills": [],
     "condenser": {"condenser_kind": "llm_summarizing", "max_tokens": 8500},
 }
-"""Its only setting that is not the default is `max_tokens`: without it the context is compressed after 240 events. Prompt and tools take most of it."""
+"""Without `public_skills` each session tries to download them. Without `max_tokens` the context is compressed after 240 events; prompt and tools take most of these tokens."""
 _FILLING: Final = Filling(3, 3000)
 _ENVIRONMENT: Final = {
     "OH_SESSION_API_KEYS_0": _KEY,
@@ -50,6 +51,7 @@ _ENVIRONMENT: Final = {
     "OH_CONVERSATIONS_PATH": "{folder}/conversations",
     "OH_WORKSPACE_PATH": "{folder}/workspace",
     "OH_LEASE_TTL_SECONDS": "0",
+    "OH_MAX_CONCURRENT_RUNS": "100",
     "OH_ENABLE_VSCODE": "false",
     "OH_ENABLE_BROWSER": "false",
     "OH_PRELOAD_TOOLS": "false",

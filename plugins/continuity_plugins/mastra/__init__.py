@@ -5,20 +5,10 @@ own. A request names the agent (`agent_id`) and leaves out `model`, which would 
 POST /v1/conversations made. The model sees the last ten messages of a conversation, and no summary of the others.
 """
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from continuity_conformance.plugin import (
-    ControlContext,
-    Filling,
-    Inapplicable,
-    Limits,
-    Process,
-    Profile,
-    Say,
-    npm_environment,
-)
+from continuity_conformance.plugin import Filling, Limits, Process, Profile, Say, npm_environment
 from continuity_plugins.runtimes import node_that
 
 _PACKAGES: Final = ("@mastra/hono@1.7.9", "@mastra/libsql@1.23.1", "@mastra/memory@1.31.0")
@@ -59,14 +49,9 @@ class MastraTarget:
                 isolated=True,
                 warm_up=60,
             ),
-            controls={"evict": evict},
+            evicts=False,
             filling=_WINDOW,
         )
-
-
-async def evict(_: ControlContext, __: Mapping[str, object]) -> None:
-    """Nothing: a response is a message of its conversation, and the server never forgets it alone."""
-    raise Inapplicable("the target keeps a response as a message of its conversation, and never evicts one")
 
 
 def _is_supported(node: tuple[int, int]) -> bool:

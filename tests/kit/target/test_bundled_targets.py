@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from continuity_conformance.plugin import ControlContext, Inapplicable, Profile, Say
+from continuity_conformance.plugin import Profile, Say
 from continuity_plugins import mastra, openhands
 from continuity_plugins.mastra import MastraTarget
 from continuity_plugins.openhands import OpenHandsTarget
@@ -102,12 +102,6 @@ def test_the_program_of_mastra_is_shipped_and_listens_on_loopback_alone():
     assert modules == "/installed/mastra-1.71.0/node_modules"
 
 
-async def evicted() -> None:
-    await mastra.evict(ControlContext("", None, "", None, ()), {})  # type: ignore[arg-type] # it uses none of it
-
-
-def test_what_mastra_never_does_is_not_applicable():
-    coroutine = evicted()
-
-    with pytest.raises(Inapplicable, match="never evicts"):
-        coroutine.send(None)
+@pytest.mark.usefixtures("installed")
+def test_mastra_never_evicts_a_response():
+    assert not MastraTarget().profile("1.71.0", print).evicts

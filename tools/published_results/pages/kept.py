@@ -24,7 +24,8 @@ _IN_WORDS = (
     ),
     (re.compile(r"CACHE/targets/[^/\s]+/bin/"), ""),
     (re.compile(r"\bhost=[\w.-]+ \| os=[^|]+\|"), "host=… | os=… |"),
-    (re.compile(r" Add it here - https?://[\w./-]+"), ""),
+    (re.compile(r"https?://github\.com[\w./-]*"), "(a page)"),
+    (re.compile(r"SCRATCH/home\b"), "SCRATCH/HOME"),
     (re.compile(r" — install from https?://[\w./-]+"), ""),
 )
 """Files that are not published, and hosts that a target speaks of."""
@@ -37,7 +38,7 @@ def text(results: dict[str, Any]) -> str:
 def cleaned(text: str) -> str:
     """The same without where a machine has its files."""
     text = _SCRATCH.sub("SCRATCH", text.replace(str(user_cache()), "CACHE"))
-    text = text.replace(f"{_PROJECT}/", "").replace(sys.base_prefix, "PYTHON")
+    text = text.replace(f"{_PROJECT}/", "").replace(sys.base_prefix, "PYTHON").replace(f"{Path.home()}/", "~/")
     for path, words in _IN_WORDS:
         text = path.sub(words, text)
     return text
