@@ -49,6 +49,20 @@ def failing(once: Once) -> Path:
 
 
 @pytest.fixture(scope="session")
+def forking(once: Once) -> Path:
+    """SLUG-03 fails after its eviction."""
+    defect = "--defect slug-forks-on-eviction"
+    return once("forking", lambda folder: checked(folder, "-k", "SLUG-03", CONTINUITY_REFERENCE=defect))
+
+
+@pytest.fixture(scope="session")
+def losing(once: Once) -> Path:
+    """COMPRESS-09 fails after its compression."""
+    defect = "--defect rotating-turn-lost"
+    return once("losing", lambda folder: checked(folder, "-k", "COMPRESS-09", CONTINUITY_REFERENCE=defect))
+
+
+@pytest.fixture(scope="session")
 def nasty(once: Once) -> Path:
     return once("nasty", _check_the_nasty_one)
 

@@ -182,24 +182,24 @@ def events(folder: Path) -> list[str]:
     return re.findall('<li class="event">(.*?)</li>', (folder / "report.html").read_text())
 
 
-def test_results_of_a_kit_that_noted_no_interventions_still_show_them(good: Path, tmp_path: Path):
-    data = load(good)
+def test_results_of_a_kit_that_noted_no_interventions_still_show_them(forking: Path, tmp_path: Path):
+    data = load(forking)
     del slug_03(data)["interventions"]
     files.write(save(tmp_path, data), tmp_path)
 
     assert events(tmp_path) == ["<i>2</i> evict {response: $gone}"]
 
 
-def test_a_step_that_was_not_reached_is_not_in_the_picture(good: Path, tmp_path: Path):
-    data = load(good)
+def test_a_step_that_was_not_reached_is_not_in_the_picture(forking: Path, tmp_path: Path):
+    data = load(forking)
     slug_03(data).update(interventions=[], outcome="not_tested", reason="no control")
     files.write(save(tmp_path, data), tmp_path)
 
     assert events(tmp_path) == []
 
 
-def test_the_picture_tells_an_answer_that_the_model_was_not_called_for(good: Path, tmp_path: Path):
-    data = load(good)
+def test_the_picture_tells_an_answer_that_the_model_was_not_called_for(forking: Path, tmp_path: Path):
+    data = load(forking)
     slug_03(data)["exchanges"][1]["replays"] = "1"
     files.write(save(tmp_path, data), tmp_path)
 
@@ -222,3 +222,18 @@ def test_the_badge_has_the_form_that_shields_io_reads(failing: Path):
     assert badge["schemaVersion"] == 1
     assert (badge["label"], badge["color"]) == ("session continuity", "red")
     assert ET.parse(failing / "badge.svg").getroot().tag == "{http://www.w3.org/2000/svg}svg"
+
+
+def test_a_scenario_that_passed_is_a_line_for_each_exchange(good: Path):
+    row = next(each for each in load(good)["requirements"] if each["id"] == "HISTORY-02")
+    evidence = row["evidence"][0]
+
+    assert (evidence["outcome"], evidence["exchanges"]) == ("pass", [])
+    assert evidence["trace"][1] == "2  alice: POST /v1/chat/completions → 200; the model saw red, blue"
+
+
+def test_each_requirement_is_a_line_of_the_file(good: Path):
+    lines = (good / "results.json").read_text(encoding="utf-8").splitlines()
+    rows = [json.loads(line.rstrip(",")) for line in lines if line.startswith('    {"id"')]
+
+    assert rows == load(good)["requirements"]
