@@ -214,24 +214,33 @@ class BranchDecidedTooEarly(Agent):
         return expected if request.previous is not None else super()._confirmed(request, expected)
 
 
-class _LatestPrincipal:
-    """The principal of the request that came last."""
+class _OpenStreams:
+    """The streamed turns that are being answered: whose each is, and for whom it will be stored."""
 
-    name: ClassVar[str] = ""
+    requests: ClassVar[list[TurnRequest]] = []
+    owners: ClassVar[dict[int, str]] = {}
 
 
-class _StreamsOfTheLatest(Committer):
+class _StoredForAnother(Committer):
     def write(self, turn: Turn, output: TurnOutput, compression: Compression | None) -> Write:
         write = super().write(turn, output, compression)
-        return replace(write, owner=_LatestPrincipal.name) if turn.request.stream else write
+        return replace(write, owner=_OpenStreams.owners.get(id(turn.request), write.owner))
 
 
 @defect(
     "streams-stored-for-the-latest-principal",
-    "A streamed turn is stored for the principal of the request that came last.",
-    also=(_StreamsOfTheLatest,),
+    "A streamed turn is stored for the other principal whose request came during the stream.",
+    also=(_StoredForAnother,),
 )
 class StreamsStoredForTheLatestPrincipal(Agent):
     async def turn(self, request: TurnRequest, sink: Sink) -> Outcome:
-        _LatestPrincipal.name = request.principal
-        return await super().turn(request, sink)
+        others = (each for each in _OpenStreams.requests if each.principal != request.principal)
+        _OpenStreams.owners.update({id(each): request.principal for each in others})
+        if not request.stream:
+            return await super().turn(request, sink)
+        _OpenStreams.requests.append(request)
+        try:
+            return await super().turn(request, sink)
+        finally:
+            _OpenStreams.requests.remove(request)
+            _OpenStreams.owners.pop(id(request), None)

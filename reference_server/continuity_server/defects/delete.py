@@ -6,6 +6,8 @@ from continuity_server.defects.registry import defect
 from continuity_server.rules import Rules
 from continuity_server.rules.compress import Session
 from continuity_server.store.deletions import Deletions
+from continuity_server.turn.resolve import Resolver
+from continuity_server.turn.types import Destination, TurnRequest
 
 
 @defect(
@@ -17,7 +19,23 @@ class DeleteLeavesMessages(Deletions):
         pass
 
 
-@defect("delete-leaves-slugs", "The slugs of a deleted session go on in it.", "hermes-agent#42422")
+class _SlugKeepsItsId(Resolver):
+    """A slug whose session is gone goes on under the id of that session."""
+
+    def _new_slug(self, request: TurnRequest, slug: str) -> Destination:
+        stored = self._store.slug(request.principal, slug)
+        if stored is None or stored.session is None:
+            return super()._new_slug(request, slug)
+        session = stored.session
+        return Destination(request.principal, tip=session, root=session, slug=slug, chain=session)
+
+
+@defect(
+    "delete-leaves-slugs",
+    "The slugs of a deleted session go on in it.",
+    "hermes-agent#42422",
+    also=(_SlugKeepsItsId,),
+)
 class DeleteLeavesSlugs(Deletions):
     def _slugs(self, owner: str, session: str) -> None:
         pass

@@ -102,7 +102,9 @@ async def recalls(record: Record, exchange: Exchange, wanted: Any) -> None:
         lost = await _unexplained(record, view, lost)
     if twice or lost or not in_order:
         summarised = [record.wording.label(mark) for mark in view.summarised]
-        kinds = (*(["doubled"] if twice else []), *(["missing"] if lost else [])) or ("reordered",)
+        partial = [label for label in lost if any(is_partial(each) and each.startswith(f"{label} (") for each in seen)]
+        found = {"doubled": twice, "missing": set(lost) - set(partial), "partial": partial}
+        kinds = tuple(kind for kind, labels in found.items() if labels) or ("reordered",)
         actual = f"{listed(seen)} and in a summary {listed(sorted(summarised))}"
         raise Unmet(listed(wanted), actual, kinds=kinds)
 
