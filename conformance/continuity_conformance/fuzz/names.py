@@ -51,6 +51,13 @@ class RunNames:
         """Return a generated name with a prefix that no other request has, or of the form that the target demands."""
         return self._formed(_with_prefix(f"{self.new()}-", value))
 
+    def slug(self, value: object) -> object:
+        """The same for a slug, which may be any text, with blanks and all."""
+        name = _with_prefix(f"{self.new()}-", value)
+        if self.ids is None or not isinstance(name, str) or not 0 < len(name.strip()) <= len(name) <= MAX_LENGTH:
+            return name
+        return self.ids.id_of(name)
+
     def session(self) -> str:
         """Return a session id that is new in this run."""
         return str(self._formed(self.new()))
@@ -89,7 +96,7 @@ class RunNames:
         if not isinstance(body, dict):
             return body
         named = dict(body)
-        for name, rename in (("conversation", self.unique), ("previous_response_id", self.prefixed)):
+        for name, rename in (("conversation", self.slug), ("previous_response_id", self.prefixed)):
             if name in named:
                 named[name] = _renamed_reference(named[name], rename)
         if self.salt_openings and _has_user_message(named.get("messages")):

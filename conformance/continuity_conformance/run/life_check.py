@@ -11,8 +11,8 @@ from continuity_conformance.target.server import Server
 _LOOKS: Final = 10
 _SECONDS_BETWEEN: Final = 0.1
 """The port of a process that is just dying accepts connections for a moment."""
-_PATIENCE: Final = 5.0
-"""Seconds in which a target that is alive accepts a connection, also on a busy machine."""
+_PATIENCE: Final = 30.0
+"""Seconds in which a target that is alive accepts a connection, also on a very busy machine. A dead one refuses it at once."""
 _PATIENT_CHECKS: Final = 5
 """A target that was alive so often only loses connections: one look is enough then."""
 

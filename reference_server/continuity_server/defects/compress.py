@@ -305,12 +305,16 @@ class DerivedBodySentWholeAgain(Rules):
     "A start repairs missing links between sessions, and takes a branch for the continuation of its origin.",
 )
 class BranchFollowedAfterRestart(Store):
-    def __init__(self, *parts: Any) -> None:
-        super().__init__(*parts)
-        self._connection.execute(
-            "UPDATE sessions AS origin SET next=(SELECT max(id) FROM sessions WHERE owner=origin.owner "
-            "AND parent=origin.id) WHERE next IS NULL"
-        )
+    _repaired = False
+
+    def backfill(self) -> None:
+        super().backfill()
+        if not self._repaired:
+            self._connection.execute(
+                "UPDATE sessions AS origin SET next=(SELECT max(id) FROM sessions WHERE owner=origin.owner "
+                "AND parent=origin.id) WHERE next IS NULL"
+            )
+        self._repaired = True
 
 
 @defect("tip-told-with-texts-only", "A stream that ends with a call of the client's tool does not tell the new id.")
