@@ -60,13 +60,16 @@ async def _round(dialogue: Dialogue, number: int) -> None:
         said = [f"{key} turn {turn}" for turn in range(number + 1)]
         selector: dict[str, object] = {"session" if verb == "chat" else "conversation": name}
         exchange = await dialogue.do(verb, None, say=said[-1], **selector)
-        dialogue.untested.extend(await _forgotten(dialogue, exchange, said[-2:][0]))
+        dialogue.untested.extend(await _forgotten(dialogue, exchange, said))
 
 
-async def _forgotten(dialogue: Dialogue, exchange: Exchange, before: str) -> list[str]:
-    """Return a note if the turn before this one is not seen: a target without a store has no connections to it. Older turns may be gone (`compaction: truncate`)."""
+async def _forgotten(dialogue: Dialogue, exchange: Exchange, said: Sequence[str]) -> list[str]:
+    """Return a note if the turn before this one is not seen, or those of other sessions are: such a target has no store of sessions. Older turns may be gone (`compaction: truncate`)."""
     await dialogue.record.view(exchange)
-    return [] if before in (exchange.seen or ()) else ["the target keeps no history, so it has no store to be watched"]
+    seen = exchange.seen or ()
+    if said[-2:][0] not in seen:
+        return ["the target keeps no history, so it has no store to be watched"]
+    return [] if set(seen) <= set(said) else ["the target mixes its sessions, so its store tells nothing"]
 
 
 def _sessions(dialogue: Dialogue) -> tuple[str, list[str]]:
