@@ -39,6 +39,7 @@ UNSTEADY: Mapping[str, Collection[str]] = {
     "slugs-share-a-session": ["HISTORY-02", *(f"SLUG-{number:02}" for number in (2, 3, 7, 8, 9, 10, 12, 18, 22))],
     "chain-stored-late": ["HISTORY-02", "HISTORY-03", *(f"SLUG-{number:02}" for number in range(1, 29))],
     "streamed-chain-stored-late": ["HISTORY-02", "HISTORY-03", *(f"SLUG-{number:02}" for number in range(1, 29))],
+    "empty-header-is-an-id": ("ECHO-14",),
     "slug-race-many-sessions": (),
     "slug-race-loses-turns": (),
     "rotation-race-two-children": (),

@@ -10,6 +10,7 @@ from continuity_conformance.scenario.exchange import Exchange
 
 _TURNS: Final = 30
 """Sixty messages: more than the usual limits of twenty or fifty."""
+_LOOKED_AT: Final = 4
 _IMAGE: Final = (
     "data:image/png;base64,"
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -21,8 +22,10 @@ async def long_conversation(dialogue: Dialogue) -> None:
     """HISTORY-18: after thirty turns of one conversation, the model still gets all of them, verbatim or in a summary."""
     verb, selector = _conversation(dialogue)
     said = [f"turn {number}" for number in range(1, _TURNS + 1)]
-    for say in said:
-        await dialogue.do(verb, None, say=say, **selector)
+    for number, say in enumerate(said, 1):
+        # The first turns are looked at: a history that doubles would have a billion messages after thirty.
+        expect = {"recalls": said[:number]} if number <= _LOOKED_AT else None
+        await dialogue.do(verb, expect, say=say, **selector)
     await dialogue.do(verb, {"recalls": [*said, "last"]}, say="last", **selector)
 
 

@@ -27,7 +27,7 @@ from continuity_server.turn.history import HistoryReader
 from continuity_server.turn.resolve import Resolver
 from continuity_server.turn.types import Destination, Outcome, Sink, Turn, TurnInput, TurnRequest
 
-_LATE_SECONDS: Final = 0.15
+_LATE_SECONDS: Final = 0.3
 
 
 @defect("store-false-ignored-with-header", "`store: false` counts for nothing in a session that the header names.")

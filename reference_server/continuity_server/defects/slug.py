@@ -185,10 +185,12 @@ class SlugForgetsAfterFiveTurns(HistoryReader):
 class SlugHistoryDoubles(HistoryReader):
     def _stored(self, destination: Destination) -> Messages:
         stored = super()._stored(destination)
+        if not destination.slug:
+            return stored
         doubled: Messages = []
         for message in stored:
             doubled = [*doubled, *doubled, message] if message["role"] == "user" else [*doubled, message]
-        return doubled if destination.slug else stored
+        return doubled
 
 
 class _SlugOfParent(Committer):
