@@ -19,6 +19,7 @@ from continuity_spec.derivation import salted
 
 MAX_LENGTH: Final = 256
 _VALID_ID: Final = re.compile(rf"[!-~]{{1,{MAX_LENGTH}}}")
+_VALID_SLUG: Final = re.compile(rf"(?=.*\S).{{1,{MAX_LENGTH}}}", re.DOTALL)
 _OWN_IDS: Final = ("session_id", "conversation_id")
 _PATH_IDS: Final = ("session_id", "response_id", "conversation_id")
 
@@ -53,18 +54,15 @@ class RunNames:
 
     def slug(self, value: object) -> object:
         """The same for a slug, which may be any text, with blanks and all."""
-        name = _with_prefix(f"{self.new()}-", value)
-        if self.ids is None or not isinstance(name, str) or not 0 < len(name.strip()) <= len(name) <= MAX_LENGTH:
-            return name
-        return self.ids.id_of(name)
+        return self._formed(_with_prefix(f"{self.new()}-", value), _VALID_SLUG)
 
     def session(self) -> str:
         """Return a session id that is new in this run."""
         return str(self._formed(self.new()))
 
-    def _formed(self, name: object) -> object:
+    def _formed(self, name: object, valid: re.Pattern[str] = _VALID_ID) -> object:
         """Return an id of the form that the target demands. A name that no server has to accept stays as it is."""
-        if self.ids is None or not isinstance(name, str) or not _VALID_ID.fullmatch(name):
+        if self.ids is None or not isinstance(name, str) or not valid.fullmatch(name):
             return name
         return self.ids.id_of(name)
 
