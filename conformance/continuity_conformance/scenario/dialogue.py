@@ -15,7 +15,7 @@ from continuity_conformance.core.failure import Inapplicable, Unmet, Untested
 from continuity_conformance.http.messages import Answer, dig
 from continuity_conformance.http.reading import read
 from continuity_conformance.probe.script import Script
-from continuity_conformance.scenario.context import Context
+from continuity_conformance.scenario.context import Context, Observer
 from continuity_conformance.scenario.exchange import Exchange
 from continuity_conformance.scenario.expect.judge import judge
 from continuity_conformance.scenario.fill_context import Fillers, Room
@@ -30,7 +30,7 @@ from continuity_conformance.scenario.request_builder import (
     principal_of,
     turn_request,
 )
-from continuity_conformance.scenario.simultaneous import arrival, may_meet, meeting
+from continuity_conformance.scenario.simultaneous import may_meet, meeting
 from continuity_conformance.scenario.variables import Variables
 from continuity_conformance.scenario.wording import Wording
 from continuity_spec import Step
@@ -197,7 +197,7 @@ class Dialogue:
         pauses = step.params.get("model") == "pauses"
         await probe.script(mark, Script(pauses=pauses, held=not pauses))
         turn = asyncio.create_task(self._turn(step, number, label, alone=True))
-        arrived = asyncio.create_task(arrival(probe, mark))
+        arrived = asyncio.create_task(_arrival(probe, mark))
         try:
             await asyncio.wait({turn, arrived}, return_when=asyncio.FIRST_COMPLETED)
             await asyncio.sleep(_PIECE_WAIT if pauses else 0)
@@ -297,7 +297,7 @@ class Dialogue:
         probe = observer(self.context)
         await probe.script(mark, Script(held=True))
         sending = asyncio.create_task(self.context.transport.send(request))
-        arrived = asyncio.create_task(arrival(probe, mark))
+        arrived = asyncio.create_task(_arrival(probe, mark))
         try:
             await asyncio.wait({sending, arrived}, return_when=asyncio.FIRST_COMPLETED)
             answer = sending.result() if sending.done() else _HUNG_UP
@@ -316,7 +316,7 @@ class Dialogue:
         probe, mark = observer(self.context), self.wording.mark(label)
         await probe.script(mark, Script(pauses=True))
         turn = asyncio.create_task(self._exchange(step, number, request, label))
-        arrived = asyncio.create_task(arrival(probe, mark))
+        arrived = asyncio.create_task(_arrival(probe, mark))
         try:
             await asyncio.wait({turn, arrived}, return_when=asyncio.FIRST_COMPLETED)
             await asyncio.wait({turn}, timeout=_FIRST_PIECE_WAIT)
@@ -420,3 +420,7 @@ class Dialogue:
 def _is_busy(answer: Answer) -> bool:
     """Whether the session is busy. A 409 that says `X-Should-Retry: false`, as clients of OpenAI read it, is about something else."""
     return answer.status == _BUSY and answer.fields("X-Should-Retry") != ["false"]
+
+
+async def _arrival(probe: Observer, mark: str) -> None:
+    await probe.arrived(mark)

@@ -44,7 +44,7 @@ async def meeting(context: Context, marks: Sequence[str]) -> AsyncIterator[None]
 
 
 async def _release_in_time(probe: Observer, marks: Sequence[str]) -> None:
-    arrivals = [asyncio.create_task(arrival(probe, mark)) for mark in marks]
+    arrivals = [asyncio.create_task(_arrival(probe, mark)) for mark in marks]
     try:
         await asyncio.wait(arrivals, return_when=asyncio.FIRST_COMPLETED)
         await asyncio.wait(arrivals, timeout=_MEETING_SECONDS)
@@ -54,7 +54,7 @@ async def _release_in_time(probe: Observer, marks: Sequence[str]) -> None:
             arrival.cancel()
 
 
-async def arrival(probe: Observer, mark: str) -> None:
+async def _arrival(probe: Observer, mark: str) -> None:
     await probe.arrived(mark)
 
 
