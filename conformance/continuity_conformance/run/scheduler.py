@@ -7,11 +7,11 @@ several; otherwise they run one at a time, after the calm ones.
 import asyncio
 import secrets
 from collections.abc import Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import replace
 from typing import Any, Final
 
-from continuity_conformance.checks.registry import CAMPAIGN_CHECKS, DISTURBING, PACED
+from continuity_conformance.checks.registry import CAMPAIGN_CHECKS, DISTURBING, IN_SEQUENCES, PACED
 from continuity_conformance.core.budget import Budget
 from continuity_conformance.core.errors import ContinuityError, UnreachableError
 from continuity_conformance.core.verdicts import Evidence, Result, Verdict
@@ -143,14 +143,21 @@ class Scheduler:
 
     async def _play_calm(self, run: ScenarioRun) -> Evidence:
         """Play beside others; again and alone where a failure may be the kit's fault."""
-        servers, check = self._shared, run.requirement.check
-        random = servers.lease_random(sharing=check in CAMPAIGN_CHECKS) if run.seeded else None
-        async with random or servers.lease(self._responses_of(run)) as context:
+        servers = self._shared
+        async with self._lease_calm(run) as context:
             evidence, doubt = await self._player.play(run, context, shared=True)
         if doubt is None:
             return evidence
         async with servers.lease_alone() as context:
             return await self._player.play_again(run, context, evidence, doubt)
+
+    def _lease_calm(self, run: ScenarioRun) -> AbstractAsyncContextManager[Context]:
+        servers, check = self._shared, run.requirement.check
+        if check in IN_SEQUENCES:
+            return servers.lease_places()
+        if run.seeded:
+            return servers.lease_random(sharing=check in CAMPAIGN_CHECKS)
+        return servers.lease(self._responses_of(run))
 
     def _responses_of(self, run: ScenarioRun) -> int:
         """How many responses a scenario stores at most."""

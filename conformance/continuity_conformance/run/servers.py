@@ -5,7 +5,7 @@ Calm scenarios share servers (`SharedServers`). A disturbing one (restart, kill,
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
 
 from continuity_conformance.scenario.context import Context
@@ -66,11 +66,12 @@ class _Admission:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Waiting:
-    """A scenario that waits. `responses`: how many it stores at most. `alone`: nothing else may play on its server."""
+    """A scenario that waits. `responses`: how many it stores at most. `alone`: nothing else may play on its server. `on`: the only server that will do."""
 
     responses: int
     alone: bool
     admitted: asyncio.Future[_Admission]
+    on: _SharedServer | None = None
 
 
 class SharedServers:
@@ -79,6 +80,7 @@ class SharedServers:
     A scenario plays on a server that has a free place and room for its responses. Those that store responses begin in the order in which they came.
     Checks that generate their data send thousands of requests, one after the other. Those that share a campaign use the first server, where scenarios
     leave them half of the places if there are other servers; the rest use the last one. A small response cache is theirs alone while they play.
+    Those that play sequences take a place for each of them, so that they play beside each other too.
     """
 
     def __init__(
@@ -111,14 +113,26 @@ class SharedServers:
                 yield replace(context, cache=ResponseCache()) if cache.is_small else context
 
     @asynccontextmanager
+    async def lease_places(self) -> AsyncIterator[Context]:
+        """A context for a check that plays sequences. Each of them waits for its own place on the server; in a small cache they play one at a time."""
+        server = self._servers[-1]
+        if server.cache.is_small:
+            async with self.lease_random(sharing=False) as context:
+                yield context
+        else:
+            yield replace(await server.context(), places=_PlacesOn(server, self._admission))
+
+    @asynccontextmanager
     async def lease_alone(self) -> AsyncIterator[Context]:
         """A server on which nothing else plays."""
         async with self._admission(0, alone=True) as server, server.random:
             yield await server.context()
 
     @asynccontextmanager
-    async def _admission(self, responses: int, *, alone: bool) -> AsyncIterator[_SharedServer]:
-        waiting = _Waiting(responses, alone, asyncio.get_running_loop().create_future())
+    async def _admission(
+        self, responses: int, *, alone: bool, on: _SharedServer | None = None
+    ) -> AsyncIterator[_SharedServer]:
+        waiting = _Waiting(responses, alone, asyncio.get_running_loop().create_future(), on)
         self._waiting.append(waiting)
         self._admit()
         try:
@@ -142,17 +156,19 @@ class SharedServers:
         for waiting in self._waiting.copy():
             if crowded and waiting.responses:
                 continue
-            admission = self._alone() if waiting.alone else self._beside_others(waiting.responses)
+            admission = self._alone() if waiting.alone else self._beside_others(waiting)
             if admission is not None:
                 self._waiting.remove(waiting)
                 waiting.admitted.set_result(admission)
             elif waiting.alone or not any(self._free(server) for server in self._servers):
                 return
             else:
-                crowded = True
+                crowded = crowded or bool(waiting.responses)
 
-    def _beside_others(self, responses: int) -> _Admission | None:
-        for server in sorted(filter(self._free, self._servers), key=self._free, reverse=True):
+    def _beside_others(self, waiting: _Waiting) -> _Admission | None:
+        responses = waiting.responses
+        servers = [waiting.on] if waiting.on is not None else self._servers
+        for server in sorted(filter(self._free, servers), key=self._free, reverse=True):
             lease = server.cache.try_lease(responses) if responses else None
             if lease is not None or not responses:
                 server.playing += 1
@@ -169,3 +185,16 @@ class SharedServers:
     @staticmethod
     def _free(server: _SharedServer) -> int:
         return server.places - server.playing
+
+
+@dataclass(frozen=True, slots=True)
+class _PlacesOn:
+    """The places of one shared server."""
+
+    server: _SharedServer
+    admission: Callable[..., AbstractAsyncContextManager[_SharedServer]]
+
+    @asynccontextmanager
+    async def one(self) -> AsyncIterator[None]:
+        async with self.admission(0, alone=False, on=self.server):
+            yield
