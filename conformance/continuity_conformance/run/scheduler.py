@@ -64,6 +64,7 @@ class Scheduler:
         self._exclusive = (
             ExclusiveServers(lambda: self._server(alone=True), profile.limits.disturbed) if profile.process else None
         )
+        self._roomy = ExclusiveServers(self._server, 1)
         self._redactor = redactor
         self.context: Context
         self._shared: SharedServers
@@ -177,16 +178,21 @@ class Scheduler:
             if can_share(run.scenario.controls):
                 evidence, doubt = await self._play_restarting(run)
             else:
-                async with self._exclusive.lease() as server:
+                async with self._exclusive_to(run).lease() as server:
                     evidence, doubt = await self._player.play(run, self._context(server, self.context), shared=False)
             if doubt is None:
                 return evidence
-            async with self._exclusive.lease() as server:
+            async with self._exclusive_to(run).lease() as server:
                 return await self._player.play_again(run, self._context(server, self.context), evidence, doubt)
         except UnreachableError:
             raise
         except ContinuityError as error:
             return Evidence(run.scenario.name, "", Verdict.ERROR, str(error))
+
+    def _exclusive_to(self, run: ScenarioRun) -> ExclusiveServers:
+        """Sequences with restarts play side by side, so they need the larger cache of a shared server."""
+        assert self._exclusive is not None, "the kit starts the target"
+        return self._roomy if run.requirement.check in IN_SEQUENCES else self._exclusive
 
     async def _play_restarting(self, run: ScenarioRun) -> tuple[Evidence, Doubt | None]:
         """Play on the server whose restarts are shared; the first scenario starts it. Waiting for a restart is not the time of a scenario."""

@@ -104,6 +104,8 @@ class Context:
     """State that checks share, by a name of their choice."""
     places: Places = field(default_factory=OnePlace)
     """Where the sequences of a check play."""
+    at_once: int = 1
+    """How many generated requests a check sends at the same time."""
 
     @property
     def turns_sent(self) -> int:

@@ -1,7 +1,7 @@
 """Play generated sequences, each in a dialogue of its own. Sequences with restarts play in parallel and share them."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from continuity_conformance.core.failure import Inapplicable, Unmet, Untested
@@ -55,7 +55,7 @@ async def _play_in_its_room(context: Context, steps: Sequence[Step]) -> Sequence
 
 async def play_side_by_side(
     context: Context, sequences: Sequence[GeneratedSequence]
-) -> AsyncIterator[tuple[GeneratedSequence, SequenceResult]]:
+) -> AsyncGenerator[tuple[GeneratedSequence, SequenceResult], None]:
     """Play each sequence as soon as it has a place. The results come in the order of the sequences; who wants no more of them stops the others."""
 
     async def play_at_a_place(sequence: GeneratedSequence) -> SequenceResult:
@@ -74,7 +74,7 @@ async def play_side_by_side(
 
 async def play_in_batches(
     context: Context, sequences: Sequence[GeneratedSequence], cache_size: int
-) -> AsyncIterator[tuple[GeneratedSequence, SequenceResult]]:
+) -> AsyncGenerator[tuple[GeneratedSequence, SequenceResult], None]:
     """Play sequences with restarts on a server of their own, as many at a time as its cache holds."""
     for batch in batches(sequences, cache_size):
         for sequence, result in zip(batch, await _play_batch(context, batch), strict=True):

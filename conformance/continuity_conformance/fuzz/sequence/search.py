@@ -57,7 +57,7 @@ class SearchResult:
 async def search(context: Context, scope: SequenceScope, *, examples: int, seed: int, shrinks: int) -> SearchResult:
     """Play this many sequences of a seed, up to the first that fails, and shrink that one."""
     profile, restarts = context.target.profile, "restart" in scope.abilities
-    cache_size = profile.limits.responses if restarts else profile.shared_responses
+    cache_size = profile.shared_responses
     sequences = [within_cache(generate(scope, seed, number), cache_size) for number in range(examples)]
     played, untested = list[GeneratedSequence](), list[str]()
     playing = play_in_batches(context, sequences, cache_size) if restarts else play_side_by_side(context, sequences)
