@@ -6,9 +6,10 @@ mark and the number of the model call), a summary `[sum#18]`. A model without a 
 """
 
 import functools
+import itertools
 import re
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
@@ -110,7 +111,7 @@ def answer_mark(text: str, expected: str = "") -> AnswerMark | None:
 
 
 def marks_in(messages: Sequence[Mapping[str, object]]) -> list[Sighting]:
-    return [sighting for message in messages for sighting in _in_message(message)]
+    return list(itertools.chain.from_iterable(map(_in_message, messages)))
 
 
 def turn_marks(messages: Messages) -> list[Sighting]:
@@ -119,8 +120,8 @@ def turn_marks(messages: Messages) -> list[Sighting]:
 
 
 def newest_user_mark(messages: Sequence[Mapping[str, object]]) -> str:
-    users = [sighting.mark for sighting in marks_in(messages) if sighting.kind == "user" and sighting.role == "user"]
-    return users[-1] if users else "-"
+    newest_first = (sighting for message in reversed(messages) for sighting in reversed(_in_message(message)))
+    return next((seen.mark for seen in newest_first if seen.kind == "user" and seen.role == "user"), "-")
 
 
 def saw_list(saw: str) -> list[Sighting]:
@@ -128,24 +129,24 @@ def saw_list(saw: str) -> list[Sighting]:
     return [_from_token(token) for token in saw.split()]
 
 
-def _in_message(message: Mapping[str, object]) -> Iterator[Sighting]:
-    role = str(message.get("role", ""))
-    text = content_text(message.get("content"))
+def _in_message(message: Mapping[str, object]) -> tuple[Sighting, ...]:
+    role, content, calls = str(message.get("role", "")), message.get("content"), message.get("tool_calls")
+    text = content if isinstance(content, str) else content_text(content)
     if role == "tool":
-        yield Sighting("result", role, mark=str(message.get("tool_call_id", "")), text=text)
-        return
-    marks = _in_text(text, role)
-    yield from marks
-    calls = message.get("tool_calls")
-    calls = calls if isinstance(calls, Sequence) else ()
-    yield from (Sighting("call", role, mark=str(call.get("id", ""))) for call in calls if isinstance(call, Mapping))
-    if not marks and not calls:
-        yield Sighting("text", role, text=text)
+        return (Sighting("result", role, mark=str(message.get("tool_call_id", "")), text=text),)
+    if not calls or not isinstance(calls, Sequence):
+        return _in_plain_text(text, role)
+    called = (Sighting("call", role, mark=str(call.get("id", ""))) for call in calls if isinstance(call, Mapping))
+    return (*_in_text(text, role), *called)
 
 
-@functools.lru_cache(maxsize=4096)
+@functools.lru_cache(maxsize=8192)
+def _in_plain_text(text: str, role: str) -> tuple[Sighting, ...]:
+    """The marks of a message without tool calls; if it has none, its text. Every call repeats the history of its conversation, so the same texts come again and again."""
+    return _in_text(text, role) or (Sighting("text", role, text=text),)
+
+
 def _in_text(text: str, role: str) -> tuple[Sighting, ...]:
-    """The marks of one text. Every call repeats the history of its conversation, so the same texts come again and again."""
     return tuple(_from_match(match, role) for match in _BRACKET.finditer(text))
 
 
