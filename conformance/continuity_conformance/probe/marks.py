@@ -204,7 +204,7 @@ class SummaryCalls:
         return True
 
     def _asks(self, messages: Messages) -> bool:
-        if not turn_marks(messages):
+        if not any(map(_has_turn, messages)):
             return False
         last, pending = messages[-1], pending_turn(messages)
         if pending != len(messages) - 1 and last.get("role") in _INSTRUCTING and self._new_words(_text(last)):
@@ -225,9 +225,9 @@ class SummaryCalls:
         turn, first = messages[pending], messages[0]
         if self._requests(_text(turn).partition("[u:")[0]) and not _has_summary(turn):
             return True
-        instructs = first.get("role") != "user" and not turn_marks([first])
-        earlier = turn_marks(messages[:pending])
-        return self._learned and instructs and bool(earlier) and self._requests(_text(first))
+        instructs = first.get("role") != "user" and not _has_turn(first)
+        earlier = any(map(_has_turn, messages[:pending]))
+        return self._learned and instructs and earlier and self._requests(_text(first))
 
     def _requests(self, text: str) -> bool:
         return any(_REQUEST.search(words) for words in self._new_words(text))
@@ -248,14 +248,18 @@ def _text(message: Mapping[str, object]) -> str:
 
 def pending_turn(messages: Messages) -> int | None:
     """The index of the message with the newest turn of the client, if that turn has no answer yet; None for a transcript."""
-    marked = [index for index, message in enumerate(messages) if turn_marks([message])]
-    if not marked or messages[marked[-1]].get("role") != "user":
+    last = next((index for index in reversed(range(len(messages))) if _has_turn(messages[index])), None)
+    if last is None or messages[last].get("role") != "user":
         return None
     # A text before the turn in the same message may be a summary; a transcript has answers, or several turns.
-    seen = turn_marks([messages[marked[-1]]])
+    seen = turn_marks([messages[last]])
     turns = [each for each in seen if each.kind == "user"]
     whole = len(turns) == 1 and seen[-1] == turns[0] and not any(each.kind == "answer" for each in seen)
-    return marked[-1] if whole else None
+    return last if whole else None
+
+
+def _has_turn(message: Mapping[str, object]) -> bool:
+    return any(seen.kind in _OF_TURNS for seen in _in_message(message))
 
 
 def _has_summary(message: Mapping[str, object]) -> bool:
