@@ -7,7 +7,8 @@ User-Agent apply here too.
 import asyncio
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
 from typing import Final, TypeVar
 
 from continuity_conformance.http.messages import Answer, Request
@@ -16,7 +17,8 @@ from continuity_conformance.scenario.request_builder import base_headers
 from continuity_conformance.target.profile import RESPONSES_PATH
 
 T = TypeVar("T")
-_GRACE_SECONDS: Final = 5.0
+_LOOK_SECONDS: Final = 1.0
+"""How often a thread that waits looks whether the run is over."""
 
 
 class _Room(threading.local):
@@ -81,11 +83,17 @@ class SyncClient:
             raise ClientClosedError
         self.requests_sent += len(requests)
         sending = asyncio.run_coroutine_threadsafe(self._send_all(requests, room=not self._room.is_kept), self._loop)
-        rounds = 1 + len(requests) // self.at_once
-        answers = sending.result(2 * self.target.profile.limits.turn_seconds * rounds + _GRACE_SECONDS)
+        answers = self._result(sending)
         for request, answer in zip(requests, answers, strict=True):
             self.on_answer(request, answer)
         return answers
+
+    def _result(self, pending: "Future[T]") -> T:
+        """Wait for the event loop, which has its own deadline for each request. A loop that has ended answers nothing."""
+        while not self._closed.is_set():
+            with suppress(TimeoutError):
+                return pending.result(_LOOK_SECONDS)
+        raise ClientClosedError
 
     async def _send_all(self, requests: Sequence[Request], *, room: bool) -> list[Answer]:
         places = asyncio.Semaphore(self.at_once)
@@ -104,7 +112,7 @@ class SyncClient:
             yield
             return
         cache = self._context.cache
-        lease = asyncio.run_coroutine_threadsafe(cache.take(responses), self._loop).result()
+        lease = self._result(asyncio.run_coroutine_threadsafe(cache.take(responses), self._loop))
         self._room.is_kept = True
         try:
             yield
