@@ -71,8 +71,9 @@ class SyncClient:
 
     @property
     def at_once(self) -> int:
-        """How many requests may be sent at the same time."""
-        return self._context.at_once
+        """How many requests may be sent at the same time. Some name the same session, which a target may refuse while it is busy."""
+        busy_is_refused = self.target.options["turns"] == "reject"
+        return 1 if busy_is_refused else min(self._context.at_once, self.target.profile.limits.at_once)
 
     def send(self, request: Request) -> Answer:
         return self.send_all([request])[0]
