@@ -100,6 +100,7 @@ def estimated_tokens(messages: Messages) -> int:
     return sum(len(content_text(message.get("content"))) for message in messages) // 4 + 1
 
 
+@functools.lru_cache(maxsize=4096)
 def answer_mark(text: str, expected: str = "") -> AnswerMark | None:
     """The answer mark in a text. If there are several: the one that answers `expected`, else the last one."""
     answers = [
