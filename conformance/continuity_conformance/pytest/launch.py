@@ -110,9 +110,11 @@ def _bundled(run_options: RunOptions) -> ResolvedTarget | None:
     """The bundled target, if it is the one that is asked for: it gets ready to start while the spec is read."""
     if run_options.target != BUNDLED or run_options.profile is not None:
         return None
-    target = resolve(BUNDLED)
-    prepare_fork(target.profile.process)
-    return target
+    with suppress(ContinuityError):  # it comes again where there is a place to report it
+        target = resolve(BUNDLED)
+        prepare_fork(target.profile.process)
+        return target
+    return None
 
 
 def _reached(ledger: Ledger, bundled: ResolvedTarget | None) -> ResolvedTarget:

@@ -54,6 +54,10 @@ class KeptExchanges(Sequence[Mapping[str, Any]]):
     def __len__(self) -> int:
         return len(self._exchanges)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Another process gets the evidence alone."""
+        return tuple, (self._evidence,)
+
     @overload
     def __getitem__(self, index: int) -> Mapping[str, Any]: ...
     @overload
