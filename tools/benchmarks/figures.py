@@ -15,7 +15,7 @@ FILE: Final = Path(__file__).parents[2] / "docs" / "reference" / "benchmarks.jso
 
 
 class NothingMeasuredError(ValueError):
-    """In no round did the server that is compared with answer anything."""
+    """There is no figure: that part was not measured, or the server that is compared with answered nothing in any round."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +28,8 @@ class Spread:
 
     @classmethod
     def of(cls, values: Sequence[float]) -> "Spread":
+        if not values:
+            raise NothingMeasuredError("No round has such a figure: measure it (bench.py --only …).")
         return cls(statistics.median(values), min(values), max(values))
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from figures import Figures, Spread, ratio
+from figures import Figures, NothingMeasuredError, Spread, ratio
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,9 +16,16 @@ class Goal:
     bound: float
     at_least: bool
 
+    def figure(self, figures: Figures) -> float | None:
+        """What was measured; None if this part of the benchmarks was not run yet."""
+        try:
+            return self.measured(figures)
+        except NothingMeasuredError:
+            return None
+
     def is_met(self, figures: Figures) -> bool:
-        value = self.measured(figures)
-        return value >= self.bound if self.at_least else value <= self.bound
+        value = self.figure(figures)
+        return value is not None and (value >= self.bound if self.at_least else value <= self.bound)
 
 
 def _growth(what: str, smaller: int, larger: int, figure: str = "cpu") -> Callable[[Figures], float]:
@@ -63,7 +70,7 @@ GOALS: Final = (
     ),
     Goal("seconds of the complete suite, start to verdict", _seconds("complete"), 12.0, at_least=False),
     Goal(
-        "the same, divided by a bare replay of its requests and the start-up",
+        "the complete suite, divided by a bare replay of its requests and the start-up",
         lambda figures: figures.replay_ratio().median,
         2.0,
         at_least=False,
