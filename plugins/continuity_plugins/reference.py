@@ -62,7 +62,7 @@ def reference_profile(extra: tuple[str, ...] = (), options: Mapping[str, str] | 
         previous=Process(start, env=_ENVIRONMENT, preload=_PRELOAD),
         token=token,
         origin=ORIGIN,
-        limits=Limits(parallel=32, responses=_RESPONSES, body=_BODY),
+        limits=Limits(parallel=32, responses=_RESPONSES, body=_BODY, disturbed=8),
         legacy="{folder}/continuity.db",
         writes=ToolCall("workspace", '{"action": "write", "name": "{name}", "text": "{content}"}'),
         reads=ToolCall("workspace", '{"action": "read", "name": "{name}"}'),

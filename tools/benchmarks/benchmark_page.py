@@ -16,6 +16,14 @@ PAGE: Final = FILE.with_suffix(".md")
 WORDS: Final = Path(__file__).with_name("benchmarks.md.txt")
 TURNS_PICTURE: Final = FILE.with_name("benchmarks-turns.svg")
 COST_PICTURE: Final = FILE.with_name("benchmarks-cost.svg")
+_SUITE_WORDS: Final = {
+    "complete": "`continuity check`",
+    "Core": "`continuity check --class Core`",
+    "start-up": "`continuity check -k DISCOVER-01`: the start-up",
+    "replay": "bare replay of all requests",
+    "slow": "all requirements, 300 ms a turn",
+    "slow at least": "longest chain of requests, and disturbing scenarios, of that run",
+}
 _NAMES: Final = {"reference": "reference server", "bare": "bare handler", "insert": "handler with an insert"}
 
 
@@ -32,6 +40,7 @@ def _page(figures: Figures) -> str:
         "{turns}": _turns(figures),
         "{latencies}": _latencies(figures),
         "{scaling}": _scaling(figures),
+        "{suite}": _suite(figures),
     }
     text = WORDS.read_text(encoding="utf-8")
     for mark, table in tables.items():
@@ -50,7 +59,7 @@ def _goals(figures: Figures) -> str:
         [
             goal.words,
             f"at {'least' if goal.at_least else 'most'} {goal.bound:g}",
-            f"{goal.measured(figures):.2f}",
+            f"{figure:.2f}" if (figure := goal.figure(figures)) is not None else "not yet",
             "yes" if goal.is_met(figures) else "**no**",
         ]
         for goal in GOALS
@@ -100,6 +109,21 @@ def _scaling(figures: Figures) -> str:
         for size in figures.sizes(question.what)
     ]
     return _table("what | how many | cost of a turn | of that of the fewest | memory", rows)
+
+
+def _suite(figures: Figures) -> str:
+    if not figures.suite:
+        return 'Not measured yet: `make bench BENCH="--only suite"`.'
+    rows = [
+        [words, f"{_spread(Spread.of(figures.of_suite(what)))} s", _requests(figures, what)]
+        for what, words in _SUITE_WORDS.items()
+    ]
+    return _table("what | time | requests", rows)
+
+
+def _requests(figures: Figures, what: str) -> str:
+    requests = Spread.of(figures.of_suite(what, "requests")).median
+    return f"{requests:,.0f}" if requests else ""
 
 
 def _spread(spread: Spread) -> str:

@@ -8,9 +8,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from scaling import Cost
+from suite_speed import SuiteTime
 from turns import Measured
 
 FILE: Final = Path(__file__).parents[2] / "docs" / "reference" / "benchmarks.json"
+
+
+class NothingMeasuredError(ValueError):
+    """There is no figure: that part was not measured, or the server that is compared with answered nothing in any round."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +28,8 @@ class Spread:
 
     @classmethod
     def of(cls, values: Sequence[float]) -> "Spread":
+        if not values:
+            raise NothingMeasuredError("No round has such a figure: measure it (bench.py --only …).")
         return cls(statistics.median(values), min(values), max(values))
 
 
@@ -33,6 +40,7 @@ class Figures:
     machine: Mapping[str, Any]
     turns: list[Measured] = field(default_factory=list)
     scaling: list[Cost] = field(default_factory=list)
+    suite: list[SuiteTime] = field(default_factory=list)
 
     def of_turns(self, kind: str, clients: int, server: str, what: str) -> list[float]:
         """One figure of a server, round by round."""
@@ -56,6 +64,15 @@ class Figures:
     def cost_ratio(self, what: str, size: int, smaller: int, figure: str = "cpu") -> Spread:
         return ratio(self.of_scaling(what, size, figure), self.of_scaling(what, smaller, figure))
 
+    def of_suite(self, what: str, figure: str = "seconds") -> list[float]:
+        """One figure of the runs of the suite, round by round."""
+        return [getattr(one, figure) for one in sorted(self.suite, key=lambda one: one.round) if one.what == what]
+
+    def replay_ratio(self) -> Spread:
+        """The complete suite, divided by a bare replay of its requests and the start-up."""
+        replay = [sum(pair) for pair in zip(self.of_suite("replay"), self.of_suite("start-up"), strict=True)]
+        return ratio(self.of_suite("complete"), replay)
+
     def sizes(self, what: str) -> list[int]:
         return sorted({one.size for one in self.scaling if one.what == what})
 
@@ -64,16 +81,21 @@ class Figures:
 
 
 def ratio(ours: Iterable[float], theirs: Iterable[float]) -> Spread:
-    """Divide round by round: what disturbs a round disturbs both sides of it."""
-    return Spread.of([one / other for one, other in zip(ours, theirs, strict=True)])
+    """Divide round by round: what disturbs a round disturbs both sides of it. A round in which the other side measured nothing is left out."""
+    ratios = [one / other for one, other in zip(ours, theirs, strict=True) if other]
+    if not ratios:
+        raise NothingMeasuredError("No round has figures to divide by: measure longer (--seconds, --rounds).")
+    return Spread.of(ratios)
 
 
 def write(figures: Figures, file: Path = FILE) -> None:
     """One line for each measurement, so that a change is easy to read in a diff."""
     turns = ",\n".join(f"  {json.dumps(_rounded(asdict(one)))}" for one in figures.turns)
     scaling = ",\n".join(f"  {json.dumps(_rounded(asdict(one)))}" for one in figures.scaling)
+    suite = ",\n".join(f"  {json.dumps(_rounded(asdict(one)))}" for one in figures.suite)
     machine = json.dumps(dict(figures.machine))
-    text = f'{{\n "machine": {machine},\n "turns": [\n{turns}\n ],\n "scaling": [\n{scaling}\n ]\n}}\n'
+    lists = f' "turns": [\n{turns}\n ],\n "scaling": [\n{scaling}\n ],\n "suite": [\n{suite}\n ]\n'
+    text = f'{{\n "machine": {machine},\n{lists}}}\n'
     file.write_text(text, encoding="utf-8")
 
 
@@ -83,7 +105,10 @@ def read(file: Path = FILE) -> Figures:
 
 def parsed(value: Mapping[str, Any]) -> Figures:
     return Figures(
-        value["machine"], [Measured(**one) for one in value["turns"]], [Cost(**one) for one in value["scaling"]]
+        value["machine"],
+        [Measured(**one) for one in value["turns"]],
+        [Cost(**one) for one in value["scaling"]],
+        [SuiteTime(**one) for one in value.get("suite", ())],
     )
 
 

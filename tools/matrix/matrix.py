@@ -15,6 +15,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import replace
 from typing import Protocol, TypeVar
 
 from defect_list import write_list
@@ -87,8 +88,10 @@ _MANY_STEPS = 30
 LITTLE = Budget(examples=6)
 """Half of what a run has; with four, evicted-slug-misses-rotation is not found."""
 EVERY_AREA = frozenset(requirement.area for requirement in load_spec().requirements)
-_SIDE_BY_SIDE = 3
-"""One more than the cores that it is meant for: some rows wait for turns that never end."""
+_SIDE_BY_SIDE = 5
+"""More than the cores that it is meant for: many rows wait for turns that never end."""
+_TURN_SECONDS = 8.0
+"""How long such a turn is waited for: a hundred times as long as any other turn takes. One that is late for another reason is played again (`scenario.doubt`)."""
 
 
 def play(
@@ -99,7 +102,9 @@ def play(
 ) -> list[Result]:
     """The results of the suite, or of these requirements, on a reference server of its own."""
     played = load_spec().requirements if requirements is None else requirements
-    with Run(resolve(None, reference_profile(tuple(extra), options)), played, budget) as run:
+    profile = reference_profile(tuple(extra), options)
+    profile = replace(profile, limits=replace(profile.limits, turn_seconds=_TURN_SECONDS))
+    with Run(resolve(None, profile), played, budget) as run:
         return [run.result(requirement.id) for requirement in played]
 
 

@@ -138,7 +138,7 @@ async def _documented_session_list(dialogue: Dialogue) -> None:
 
 async def _campaign(dialogue: Dialogue, concern: Concern) -> None:
     """Fail with the findings of one concern. An operation that never succeeded is not tested."""
-    campaign = await shared_state(dialogue.context).campaign()
+    campaign = await shared_state(dialogue.context).campaign(dialogue.context)
     fail_on_findings(dialogue, campaign.findings.of(concern))
     if campaign.unreached:
         # SLUG-15 and DELETE report a missing operation. Here it only means that nothing was shown.

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Final
 
-from continuity_conformance.checks.registry import check, disturbing, on, second_principal, seeded
+from continuity_conformance.checks.registry import check, disturbing, in_sequences, on, second_principal
 from continuity_conformance.core.failure import Unmet
 from continuity_conformance.fuzz.sequence.counterexample import Counterexample, parsed_steps
 from continuity_conformance.fuzz.sequence.generator import SequenceScope
@@ -20,14 +20,14 @@ _SHRINKS_WITH_RESTARTS: Final = 40
 """How many shorter sequences are played at most."""
 
 
-@seeded
+@in_sequences
 @check
 async def turns_in_any_order(dialogue: Dialogue) -> None:
     """CONTRACT-20: new conversations, continuations and branches in any order."""
     await _search(dialogue, scope_of(dialogue.context), FEW)
 
 
-@seeded
+@in_sequences
 @check
 async def losses_in_any_order(dialogue: Dialogue) -> None:
     """CONTRACT-21: turns, evictions, deletions, rotations, replays and turns that are not stored, in any order."""
@@ -35,7 +35,7 @@ async def losses_in_any_order(dialogue: Dialogue) -> None:
 
 
 @on(second_principal)
-@seeded
+@in_sequences
 @check
 async def principals_in_any_order(dialogue: Dialogue) -> None:
     """CONTRACT-22: turns and losses of two principals, who also try each other's ids, in any order."""
@@ -43,7 +43,7 @@ async def principals_in_any_order(dialogue: Dialogue) -> None:
 
 
 @disturbing("restart")
-@seeded
+@in_sequences
 @check
 async def restarts_in_any_order(dialogue: Dialogue) -> None:
     """CONTRACT-23: turns and losses in any order, with one restart."""

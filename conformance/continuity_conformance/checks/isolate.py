@@ -307,7 +307,9 @@ async def _ids(dialogue: Dialogue, verb: str, request: Request) -> tuple[str, li
 
 
 async def _delete(dialogue: Dialogue, verb: str, ident: str, sessions: Sequence[str]) -> None:
-    """Delete what a turn left behind, where the target can: hundreds of responses would crowd its cache."""
+    """Delete what a turn left behind, where the target can. A server that the kit started keeps it: nobody uses that server later."""
+    if not dialogue.context.server.may_hold_sessions:
+        return
     responses = [{"response": ident}] if verb == "respond" else []
     rows = [{"session": session} for session in sessions if "sessions" in dialogue.context.target.offers]
     for resource in [*responses, *rows]:

@@ -22,6 +22,8 @@ SEEDED: Final[set[str]] = set()
 """Checks that generate their data from the seed of the budget."""
 CAMPAIGN_CHECKS: Final[set[str]] = set()
 """Seeded checks that read the findings of one campaign. It runs once, so all of them are on one server."""
+IN_SEQUENCES: Final[set[str]] = set()
+"""Seeded checks that play sequences, each of which is a scenario of its own and takes a place on the server."""
 PACED: Final[set[str]] = set()
 """Checks that store many responses and make room for each of them in the target's cache."""
 KEYED: Final[set[str]] = set()
@@ -80,6 +82,12 @@ def seeded(function: Check) -> Check:
     """Mark a check that generates its data: a failure names the seed. It sends many requests, so it is costly too."""
     SEEDED.add(function.__name__)
     return paced(costly(function))
+
+
+def in_sequences(function: Check) -> Check:
+    """Mark a check that generates sequences, and plays them side by side where it does not disturb others."""
+    IN_SEQUENCES.add(function.__name__)
+    return seeded(function)
 
 
 def concluding(function: Check) -> Check:

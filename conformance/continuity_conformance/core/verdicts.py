@@ -39,7 +39,7 @@ class Evidence:
     expected: str = ""
     actual: str = ""
     failure: str = ""
-    exchanges: tuple[Mapping[str, object], ...] = ()
+    exchanges: Sequence[Mapping[str, object]] = ()
     interventions: tuple[Mapping[str, object], ...] | None = None
     kinds: tuple[str, ...] = ()
     """In which ways expected and actual differ, such as "doubled" or "status 404". Empty if nothing differs."""

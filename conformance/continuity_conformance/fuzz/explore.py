@@ -1,8 +1,10 @@
 """Try one property on fixed values and then on values that hypothesis generates, which also shrinks a failing one."""
 
 import contextlib
+import threading
 from collections.abc import Callable, Iterable, Sequence
-from typing import TypeVar
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final, TypeVar
 
 import hypothesis
 from hypothesis import HealthCheck, Phase, Verbosity
@@ -16,6 +18,8 @@ from continuity_conformance.core.cache import user_cache
 from continuity_conformance.fuzz.findings import Finding, SmallestFindings, WorthShrinking
 
 T = TypeVar("T")
+GENERATING: Final = threading.Lock()
+"""Held while hypothesis generates values: it does so for one function at a time."""
 
 
 # Hypothesis writes its caches to the working folder by default. The user's cache keeps that folder clean, and unlike
@@ -41,12 +45,17 @@ def hypothesis_settings(budget: Budget, *first: Phase) -> hypothesis.settings:
 
 
 def explore(
-    strategy: SearchStrategy[T], judge: Callable[[T], Iterable[Finding]], budget: Budget, fixed: Sequence[T] = ()
+    strategy: SearchStrategy[T],
+    judge: Callable[[T], Iterable[Finding]],
+    budget: Budget,
+    fixed: Sequence[T] = (),
+    at_once: int = 1,
 ) -> list[Finding]:
-    """Judge the fixed values, then generated ones. Return the finding with the smallest request of each kind."""
+    """Judge the fixed values, so many at once, then generated ones. Return the finding with the smallest request of each kind."""
     findings = SmallestFindings()
-    for value in fixed:
-        findings.add(judge(value))
+    with ThreadPoolExecutor(at_once) as threads:
+        for found in threads.map(lambda value: list(judge(value)), fixed):
+            findings.add(found)
 
     @hypothesis.seed(budget.seed)
     @hypothesis.settings(hypothesis_settings(budget))
@@ -56,6 +65,6 @@ def explore(
             raise WorthShrinking
 
     # The findings are already stored. Hypothesis reports (flaky, several failures) are meant for tests of functions.
-    with contextlib.suppress(WorthShrinking, BaseExceptionGroup, HypothesisException):
+    with GENERATING, contextlib.suppress(WorthShrinking, BaseExceptionGroup, HypothesisException):
         judge_generated()
     return findings.all()

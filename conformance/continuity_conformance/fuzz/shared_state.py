@@ -17,20 +17,20 @@ def shared_state(context: Context) -> "SharedState":
 
 
 class SharedState:
-    """The state of one context. Checks that generate data hold `lock`: they all need the same processor."""
+    """The state of one context. Checks of properties hold `lock`, because hypothesis plays one at a time."""
 
     def __init__(self, context: Context, budget: Budget) -> None:
         self.budget = budget
         self.names = RunNames.of(context, budget.seed)
         self.lock = asyncio.Lock()
-        self._context = context
+        self._running = asyncio.Lock()
         self._campaign: Campaign | None = None
 
-    async def campaign(self) -> Campaign:
-        """Return the campaign. The first caller runs it."""
-        async with self.lock:
+    async def campaign(self, context: Context) -> Campaign:
+        """Return the campaign. The first caller runs it, in its own context."""
+        async with self._running:
             if self._campaign is None:
-                self._campaign = await run_in_thread(self._context, self._run_campaign)
+                self._campaign = await run_in_thread(context, self._run_campaign)
             return self._campaign
 
     def _run_campaign(self, client: SyncClient) -> Campaign:

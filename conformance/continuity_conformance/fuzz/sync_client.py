@@ -1,13 +1,14 @@
 """A blocking client for code in a thread: data generators block, and the event loop must not.
 
-It sends one request at a time over the transport of the run, so that the limits of the profile, its deadline and our
+It sends requests over the transport of the run, so that the limits of the profile, its deadline and our
 User-Agent apply here too.
 """
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
 from typing import Final, TypeVar
 
 from continuity_conformance.http.messages import Answer, Request
@@ -16,7 +17,14 @@ from continuity_conformance.scenario.request_builder import base_headers
 from continuity_conformance.target.profile import RESPONSES_PATH
 
 T = TypeVar("T")
-_GRACE_SECONDS: Final = 5.0
+_LOOK_SECONDS: Final = 1.0
+"""How often a thread that waits looks whether the run is over."""
+
+
+class _Room(threading.local):
+    """Whether this thread keeps room for its responses."""
+
+    is_kept = False
 
 
 class ClientClosedError(RuntimeError):
@@ -24,13 +32,13 @@ class ClientClosedError(RuntimeError):
 
 
 class SyncClient:
-    """A client for one thread. The event loop of the run sends the requests."""
+    """A client for threads. The event loop of the run sends the requests."""
 
     def __init__(self, context: Context, loop: asyncio.AbstractEventLoop) -> None:
         self._context = context
         self._loop = loop
         self._closed = threading.Event()
-        self._room_is_kept = False
+        self._room = _Room()
         self.requests_sent = 0
         self.on_answer: Callable[[Request, Answer], None] = _ignore
         """Called with every request and its answer."""
@@ -61,32 +69,56 @@ class SyncClient:
         sent = profile.body_of(method, path, body)
         return Request(method, f"{self.url}{profile.path(path)}", fields, sent)
 
+    @property
+    def at_once(self) -> int:
+        """How many requests may be sent at the same time. Some name the same session, which a target may refuse while it is busy."""
+        busy_is_refused = self.target.options["turns"] == "reject"
+        return 1 if busy_is_refused else min(self._context.at_once, self.target.profile.limits.at_once)
+
     def send(self, request: Request) -> Answer:
+        return self.send_all([request])[0]
+
+    def send_all(self, requests: Sequence[Request]) -> list[Answer]:
+        """Send requests that do not depend on each other, so many at a time as the target may get (`at_once`). The answers are in their order."""
         if self._closed.is_set():
             raise ClientClosedError
-        with self.room(int(request.method == "POST" and request.path.endswith(RESPONSES_PATH))):
-            answer = self._send(request)
-        self.on_answer(request, answer)
-        return answer
+        self.requests_sent += len(requests)
+        sending = asyncio.run_coroutine_threadsafe(self._send_all(requests, room=not self._room.is_kept), self._loop)
+        answers = self._result(sending)
+        for request, answer in zip(requests, answers, strict=True):
+            self.on_answer(request, answer)
+        return answers
 
-    def _send(self, request: Request) -> Answer:
-        self.requests_sent += 1
-        sending = asyncio.run_coroutine_threadsafe(self._context.transport.send_repeatable(request), self._loop)
-        return sending.result(2 * self.target.profile.limits.turn_seconds + _GRACE_SECONDS)
+    def _result(self, pending: "Future[T]") -> T:
+        """Wait for the event loop, which has its own deadline for each request. A loop that has ended answers nothing."""
+        while not self._closed.is_set():
+            with suppress(TimeoutError):
+                return pending.result(_LOOK_SECONDS)
+        raise ClientClosedError
+
+    async def _send_all(self, requests: Sequence[Request], *, room: bool) -> list[Answer]:
+        places = asyncio.Semaphore(self.at_once)
+
+        async def send(request: Request) -> Answer:
+            stores = room and request.method == "POST" and request.path.endswith(RESPONSES_PATH)
+            async with places, self._context.cache.lease(int(stores)):
+                return await self._context.transport.send_repeatable(request)
+
+        return list(await asyncio.gather(*map(send, requests)))
 
     @contextmanager
     def room(self, responses: int) -> Iterator[None]:
         """Keep room for so many responses in the target's cache, so that none that the block stores is evicted inside it. An inner block adds nothing."""
-        if self._room_is_kept or not responses:
+        if self._room.is_kept or not responses:
             yield
             return
         cache = self._context.cache
-        lease = asyncio.run_coroutine_threadsafe(cache.take(responses), self._loop).result()
-        self._room_is_kept = True
+        lease = self._result(asyncio.run_coroutine_threadsafe(cache.take(responses), self._loop))
+        self._room.is_kept = True
         try:
             yield
         finally:
-            self._room_is_kept = False
+            self._room.is_kept = False
             self._loop.call_soon_threadsafe(cache.release, lease)
 
     def contract_problems(self, request: Request, answer: Answer) -> list[str]:

@@ -6,9 +6,10 @@ mark and the number of the model call), a summary `[sum#18]`. A model without a 
 """
 
 import functools
+import itertools
 import re
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
@@ -99,6 +100,7 @@ def estimated_tokens(messages: Messages) -> int:
     return sum(len(content_text(message.get("content"))) for message in messages) // 4 + 1
 
 
+@functools.lru_cache(maxsize=4096)
 def answer_mark(text: str, expected: str = "") -> AnswerMark | None:
     """The answer mark in a text. If there are several: the one that answers `expected`, else the last one."""
     answers = [
@@ -110,7 +112,7 @@ def answer_mark(text: str, expected: str = "") -> AnswerMark | None:
 
 
 def marks_in(messages: Sequence[Mapping[str, object]]) -> list[Sighting]:
-    return [sighting for message in messages for sighting in _in_message(message)]
+    return list(itertools.chain.from_iterable(map(_in_message, messages)))
 
 
 def turn_marks(messages: Messages) -> list[Sighting]:
@@ -119,8 +121,8 @@ def turn_marks(messages: Messages) -> list[Sighting]:
 
 
 def newest_user_mark(messages: Sequence[Mapping[str, object]]) -> str:
-    users = [sighting.mark for sighting in marks_in(messages) if sighting.kind == "user" and sighting.role == "user"]
-    return users[-1] if users else "-"
+    newest_first = (sighting for message in reversed(messages) for sighting in reversed(_in_message(message)))
+    return next((seen.mark for seen in newest_first if seen.kind == "user" and seen.role == "user"), "-")
 
 
 def saw_list(saw: str) -> list[Sighting]:
@@ -128,24 +130,24 @@ def saw_list(saw: str) -> list[Sighting]:
     return [_from_token(token) for token in saw.split()]
 
 
-def _in_message(message: Mapping[str, object]) -> Iterator[Sighting]:
-    role = str(message.get("role", ""))
-    text = content_text(message.get("content"))
+def _in_message(message: Mapping[str, object]) -> tuple[Sighting, ...]:
+    role, content, calls = str(message.get("role", "")), message.get("content"), message.get("tool_calls")
+    text = content if isinstance(content, str) else content_text(content)
     if role == "tool":
-        yield Sighting("result", role, mark=str(message.get("tool_call_id", "")), text=text)
-        return
-    marks = _in_text(text, role)
-    yield from marks
-    calls = message.get("tool_calls")
-    calls = calls if isinstance(calls, Sequence) else ()
-    yield from (Sighting("call", role, mark=str(call.get("id", ""))) for call in calls if isinstance(call, Mapping))
-    if not marks and not calls:
-        yield Sighting("text", role, text=text)
+        return (Sighting("result", role, mark=str(message.get("tool_call_id", "")), text=text),)
+    if not calls or not isinstance(calls, Sequence):
+        return _in_plain_text(text, role)
+    called = (Sighting("call", role, mark=str(call.get("id", ""))) for call in calls if isinstance(call, Mapping))
+    return (*_in_text(text, role), *called)
 
 
-@functools.lru_cache(maxsize=4096)
+@functools.lru_cache(maxsize=8192)
+def _in_plain_text(text: str, role: str) -> tuple[Sighting, ...]:
+    """The marks of a message without tool calls; if it has none, its text. Every call repeats the history of its conversation, so the same texts come again and again."""
+    return _in_text(text, role) or (Sighting("text", role, text=text),)
+
+
 def _in_text(text: str, role: str) -> tuple[Sighting, ...]:
-    """The marks of one text. Every call repeats the history of its conversation, so the same texts come again and again."""
     return tuple(_from_match(match, role) for match in _BRACKET.finditer(text))
 
 
@@ -203,7 +205,7 @@ class SummaryCalls:
         return True
 
     def _asks(self, messages: Messages) -> bool:
-        if not turn_marks(messages):
+        if not any(map(_has_turn, messages)):
             return False
         last, pending = messages[-1], pending_turn(messages)
         if pending != len(messages) - 1 and last.get("role") in _INSTRUCTING and self._new_words(_text(last)):
@@ -224,9 +226,9 @@ class SummaryCalls:
         turn, first = messages[pending], messages[0]
         if self._requests(_text(turn).partition("[u:")[0]) and not _has_summary(turn):
             return True
-        instructs = first.get("role") != "user" and not turn_marks([first])
-        earlier = turn_marks(messages[:pending])
-        return self._learned and instructs and bool(earlier) and self._requests(_text(first))
+        instructs = first.get("role") != "user" and not _has_turn(first)
+        earlier = any(map(_has_turn, messages[:pending]))
+        return self._learned and instructs and earlier and self._requests(_text(first))
 
     def _requests(self, text: str) -> bool:
         return any(_REQUEST.search(words) for words in self._new_words(text))
@@ -247,14 +249,18 @@ def _text(message: Mapping[str, object]) -> str:
 
 def pending_turn(messages: Messages) -> int | None:
     """The index of the message with the newest turn of the client, if that turn has no answer yet; None for a transcript."""
-    marked = [index for index, message in enumerate(messages) if turn_marks([message])]
-    if not marked or messages[marked[-1]].get("role") != "user":
+    last = next((index for index in reversed(range(len(messages))) if _has_turn(messages[index])), None)
+    if last is None or messages[last].get("role") != "user":
         return None
     # A text before the turn in the same message may be a summary; a transcript has answers, or several turns.
-    seen = turn_marks([messages[marked[-1]]])
+    seen = turn_marks([messages[last]])
     turns = [each for each in seen if each.kind == "user"]
     whole = len(turns) == 1 and seen[-1] == turns[0] and not any(each.kind == "answer" for each in seen)
-    return marked[-1] if whole else None
+    return last if whole else None
+
+
+def _has_turn(message: Mapping[str, object]) -> bool:
+    return any(seen.kind in _OF_TURNS for seen in _in_message(message))
 
 
 def _has_summary(message: Mapping[str, object]) -> bool:

@@ -26,7 +26,8 @@ from continuity_conformance.run.session import reach
 from continuity_conformance.run.signals import Stopped, stoppable
 from continuity_conformance.suite.release import newest, released
 from continuity_conformance.suite.select import in_areas, in_classes, select
-from continuity_conformance.target.resolve import ResolvedTarget, resolve
+from continuity_conformance.target.process import prepare_fork
+from continuity_conformance.target.resolve import BUNDLED, ResolvedTarget, resolve
 from continuity_conformance.terminal import github
 from continuity_conformance.terminal.progress import ProgressDisplay
 from continuity_spec import SpecError
@@ -79,10 +80,11 @@ def _launch(
 ) -> LaunchResult:
     ledger: Ledger | None = None
     try:
+        bundled = None if offline else _bundled(run_options)
         release = released(run_options.release) if run_options.release else newest()
         ledger = Ledger(run_options, release.narrowed(run_options.classes))
         selected = _selected(ledger)
-        target = None if offline else _reached(ledger)
+        target = None if offline else _reached(ledger, bundled)
     except ContinuityError as error:
         return _refuse(error, ledger)
     session = SuiteSession(ledger, selected, target, progress=progress)
@@ -104,11 +106,22 @@ def _selected(ledger: Ledger) -> frozenset[str]:
     return selected
 
 
-def _reached(ledger: Ledger) -> ResolvedTarget:
+def _bundled(run_options: RunOptions) -> ResolvedTarget | None:
+    """The bundled target, if it is the one that is asked for: it gets ready to start while the spec is read."""
+    if run_options.target != BUNDLED or run_options.profile is not None:
+        return None
+    with suppress(ContinuityError):  # it comes again where there is a place to report it
+        target = resolve(BUNDLED)
+        prepare_fork(target.profile.process)
+        return target
+    return None
+
+
+def _reached(ledger: Ledger, bundled: ResolvedTarget | None) -> ResolvedTarget:
     """Resolve the target, once for the whole run, and check that its address answers."""
     _prepare(ledger)
     with _as_usage_error():
-        target = resolve(ledger.run_options.target, ledger.run_options.profile)
+        target = bundled or resolve(ledger.run_options.target, ledger.run_options.profile)
     reach(target)
     return target
 

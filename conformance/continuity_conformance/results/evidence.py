@@ -4,7 +4,8 @@ import string
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from functools import cached_property
+from typing import Any, Final, overload
 from urllib.parse import quote, urlsplit
 
 from continuity_conformance.core.failure import Unmet
@@ -33,10 +34,36 @@ _TRACED: Final = 100
 class DialogueEvidence:
     """A dialogue as results.json stores it."""
 
-    exchanges: tuple[Mapping[str, Any], ...]
+    exchanges: Sequence[Mapping[str, Any]]
     interventions: tuple[Mapping[str, Any], ...] = ()
     output: str = ""
     """What the target wrote meanwhile."""
+
+
+class KeptExchanges(Sequence[Mapping[str, Any]]):
+    """Exchanges that become evidence when somebody reads them. In most runs nobody looks at what passed."""
+
+    def __init__(self, exchanges: Sequence[Exchange], redactor: Redactor) -> None:
+        self._exchanges = tuple(exchanges)
+        self._redactor = redactor
+
+    @cached_property
+    def _evidence(self) -> tuple[Mapping[str, Any], ...]:
+        return tuple(as_evidence(exchange, self._redactor) for exchange in self._exchanges)
+
+    def __len__(self) -> int:
+        return len(self._exchanges)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Another process gets the evidence alone."""
+        return tuple, (self._evidence,)
+
+    @overload
+    def __getitem__(self, index: int) -> Mapping[str, Any]: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Mapping[str, Any]]: ...
+    def __getitem__(self, index: int | slice) -> Mapping[str, Any] | Sequence[Mapping[str, Any]]:
+        return self._evidence[index]
 
 
 def as_evidence(exchange: Exchange, redactor: Redactor) -> dict[str, object]:

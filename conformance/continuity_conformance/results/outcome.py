@@ -8,7 +8,7 @@ from continuity_conformance.core.budget import Budget
 from continuity_conformance.core.errors import ContinuityError
 from continuity_conformance.core.failure import Inapplicable, Unmet, Untested
 from continuity_conformance.core.verdicts import Evidence, Result, Verdict, worst
-from continuity_conformance.results.evidence import DialogueEvidence, as_evidence, as_note, failure_text
+from continuity_conformance.results.evidence import DialogueEvidence, KeptExchanges, as_note, failure_text
 from continuity_conformance.results.redaction import Redactor
 from continuity_conformance.scenario.dialogue import Dialogue
 from continuity_conformance.scenario.exchange import Exchange
@@ -94,7 +94,7 @@ async def _look(dialogue: Dialogue) -> None:
 def evidence(scene: Scene, ended: ScenarioEnd, shown: Sequence[Exchange], done: Sequence[Intervention]) -> Evidence:
     redacted, unmet = scene.redactor.text, ended.unmet
     dialogue = DialogueEvidence(
-        tuple(as_evidence(exchange, scene.redactor) for exchange in shown),
+        KeptExchanges(shown, scene.redactor),
         tuple(as_note(intervention, scene.redactor) for intervention in done),
         redacted(scene.output()) if unmet is not None else "",
     )

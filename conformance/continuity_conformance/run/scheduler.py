@@ -7,11 +7,11 @@ several; otherwise they run one at a time, after the calm ones.
 import asyncio
 import secrets
 from collections.abc import Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import replace
 from typing import Any, Final
 
-from continuity_conformance.checks.registry import CAMPAIGN_CHECKS, DISTURBING, PACED
+from continuity_conformance.checks.registry import CAMPAIGN_CHECKS, DISTURBING, IN_SEQUENCES, PACED
 from continuity_conformance.core.budget import Budget
 from continuity_conformance.core.errors import ContinuityError, UnreachableError
 from continuity_conformance.core.verdicts import Evidence, Result, Verdict
@@ -64,6 +64,7 @@ class Scheduler:
         self._exclusive = (
             ExclusiveServers(lambda: self._server(alone=True), profile.limits.disturbed) if profile.process else None
         )
+        self._roomy = ExclusiveServers(self._server, 1)
         self._redactor = redactor
         self.context: Context
         self._shared: SharedServers
@@ -143,14 +144,21 @@ class Scheduler:
 
     async def _play_calm(self, run: ScenarioRun) -> Evidence:
         """Play beside others; again and alone where a failure may be the kit's fault."""
-        servers, check = self._shared, run.requirement.check
-        random = servers.lease_random(sharing=check in CAMPAIGN_CHECKS) if run.seeded else None
-        async with random or servers.lease(self._responses_of(run)) as context:
+        servers = self._shared
+        async with self._lease_calm(run) as context:
             evidence, doubt = await self._player.play(run, context, shared=True)
         if doubt is None:
             return evidence
         async with servers.lease_alone() as context:
             return await self._player.play_again(run, context, evidence, doubt)
+
+    def _lease_calm(self, run: ScenarioRun) -> AbstractAsyncContextManager[Context]:
+        servers, check = self._shared, run.requirement.check
+        if check in IN_SEQUENCES:
+            return servers.lease_places()
+        if run.seeded:
+            return servers.lease_random(sharing=check in CAMPAIGN_CHECKS)
+        return servers.lease(self._responses_of(run))
 
     def _responses_of(self, run: ScenarioRun) -> int:
         """How many responses a scenario stores at most."""
@@ -170,16 +178,21 @@ class Scheduler:
             if can_share(run.scenario.controls):
                 evidence, doubt = await self._play_restarting(run)
             else:
-                async with self._exclusive.lease() as server:
+                async with self._exclusive_to(run).lease() as server:
                     evidence, doubt = await self._player.play(run, self._context(server, self.context), shared=False)
             if doubt is None:
                 return evidence
-            async with self._exclusive.lease() as server:
+            async with self._exclusive_to(run).lease() as server:
                 return await self._player.play_again(run, self._context(server, self.context), evidence, doubt)
         except UnreachableError:
             raise
         except ContinuityError as error:
             return Evidence(run.scenario.name, "", Verdict.ERROR, str(error))
+
+    def _exclusive_to(self, run: ScenarioRun) -> ExclusiveServers:
+        """Sequences with restarts play side by side, so they need the larger cache of a shared server."""
+        assert self._exclusive is not None, "the kit starts the target"
+        return self._roomy if run.requirement.check in IN_SEQUENCES else self._exclusive
 
     async def _play_restarting(self, run: ScenarioRun) -> tuple[Evidence, Doubt | None]:
         """Play on the server whose restarts are shared; the first scenario starts it. Waiting for a restart is not the time of a scenario."""

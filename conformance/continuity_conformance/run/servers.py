@@ -5,12 +5,16 @@ Calm scenarios share servers (`SharedServers`). A disturbing one (restart, kill,
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
+from typing import Final
 
 from continuity_conformance.scenario.context import Context
 from continuity_conformance.target.response_cache import ResponseCache, ResponseLease
 from continuity_conformance.target.server import Server
+
+_PARTS: Final = 4
+"""Into how many parts the places of a server are divided, for checks that send generated requests."""
 
 
 class ExclusiveServers:
@@ -47,6 +51,7 @@ class _SharedServer:
         self.cache = cache
         self.places = places
         self.playing = 0
+        self.campaign = asyncio.Lock()
         self.random = asyncio.Lock()
 
     async def context(self) -> Context:
@@ -66,19 +71,26 @@ class _Admission:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Waiting:
-    """A scenario that waits. `responses`: how many it stores at most. `alone`: nothing else may play on its server."""
+    """A scenario that waits.
+
+    `responses`: how many it stores at most. `alone`: nothing else may play on its server. `on`: the only server that
+    will do. `places`: how many it needs.
+    """
 
     responses: int
     alone: bool
     admitted: asyncio.Future[_Admission]
+    on: _SharedServer | None = None
+    places: int = 1
 
 
 class SharedServers:
     """The servers of calm scenarios: the calibrated one and `servers` - 1 others, for a target that uses only one core.
 
     A scenario plays on a server that has a free place and room for its responses. Those that store responses begin in the order in which they came.
-    Checks that generate their data send thousands of requests, one after the other. Those that share a campaign use the first server, where scenarios
+    Checks that generate their data send thousands of requests. Those that share a campaign use the first server, where scenarios
     leave them half of the places if there are other servers; the rest use the last one. A small response cache is theirs alone while they play.
+    Those that play sequences take a place for each of them, so that they play beside each other too.
     """
 
     def __init__(
@@ -98,28 +110,53 @@ class SharedServers:
     @asynccontextmanager
     async def lease(self, responses: int = 0) -> AsyncIterator[Context]:
         """A context to play on, as soon as there is a place with room for these responses."""
-        async with self._admission(responses, alone=False) as server:
+        async with self._admission(responses) as server:
             yield await server.context()
 
     @asynccontextmanager
     async def lease_random(self, *, sharing: bool) -> AsyncIterator[Context]:
-        """A context for a check that generates its data; these checks use a server one at a time."""
+        """A context for a check that generates its data. On one server, one check of the campaign and one other play at the same time.
+
+        Each of them takes a part of the places, and sends so many requests at once. A server with few places, or a small cache, gets one request at a time.
+        """
         server = self._servers[0 if sharing else -1]
-        async with server.random:
+        part = 1 if server.cache.is_small else max(1, server.places // _PARTS)
+        async with server.campaign if sharing and part > 1 else server.random:
             context, cache = await server.context(), server.cache
-            async with cache.lease(cache.size if cache.is_small else 0):
-                yield replace(context, cache=ResponseCache()) if cache.is_small else context
+            if cache.is_small:
+                async with cache.lease(cache.size):
+                    yield replace(context, cache=ResponseCache())
+            elif part == 1:
+                yield context
+            else:
+                # One request of the campaign is beyond the places: on a server with few places it is the only one.
+                async with self._admission(0, on=server, places=part - sharing):
+                    yield replace(context, at_once=part)
+
+    @asynccontextmanager
+    async def lease_places(self) -> AsyncIterator[Context]:
+        """A context for a check that plays sequences. Each of them waits for its own place on the server; in a small cache they play one at a time."""
+        server = self._servers[-1]
+        if server.cache.is_small:
+            async with self.lease_random(sharing=False) as context:
+                yield context
+        else:
+            yield replace(await server.context(), places=_PlacesOn(server, self._admission))
 
     @asynccontextmanager
     async def lease_alone(self) -> AsyncIterator[Context]:
-        """A server on which nothing else plays."""
-        async with self._admission(0, alone=True) as server, server.random:
+        """A server on which nothing else plays. Checks that generate their data take the locks first, too."""
+        first = self._servers[0]
+        async with first.random, first.campaign, self._admission(0, alone=True) as server:
             yield await server.context()
 
     @asynccontextmanager
-    async def _admission(self, responses: int, *, alone: bool) -> AsyncIterator[_SharedServer]:
-        waiting = _Waiting(responses, alone, asyncio.get_running_loop().create_future())
-        self._waiting.append(waiting)
+    async def _admission(
+        self, responses: int, *, alone: bool = False, on: _SharedServer | None = None, places: int = 1
+    ) -> AsyncIterator[_SharedServer]:
+        waiting = _Waiting(responses, alone, asyncio.get_running_loop().create_future(), on, places)
+        # Checks that take several places have the longest way to go, one after the other: they go first.
+        self._waiting.insert(0 if places > 1 else len(self._waiting), waiting)
         self._admit()
         try:
             yield (await asyncio.shield(waiting.admitted)).server
@@ -137,26 +174,30 @@ class SharedServers:
         self._admit()
 
     def _admit(self) -> None:
-        """Let everybody play who can. Nobody who stores responses overtakes another one who does, and nobody overtakes one who plays alone."""
+        """Let everybody play who can. Nobody who stores responses overtakes another one who does, and nobody overtakes one who needs several places."""
         crowded = False
         for waiting in self._waiting.copy():
             if crowded and waiting.responses:
                 continue
-            admission = self._alone() if waiting.alone else self._beside_others(waiting.responses)
+            admission = self._alone() if waiting.alone else self._beside_others(waiting)
             if admission is not None:
                 self._waiting.remove(waiting)
                 waiting.admitted.set_result(admission)
-            elif waiting.alone or not any(self._free(server) for server in self._servers):
+            elif waiting.alone or waiting.places > 1 or not any(self._free(server) for server in self._servers):
                 return
             else:
-                crowded = True
+                crowded = crowded or bool(waiting.responses)
 
-    def _beside_others(self, responses: int) -> _Admission | None:
-        for server in sorted(filter(self._free, self._servers), key=self._free, reverse=True):
+    def _beside_others(self, waiting: _Waiting) -> _Admission | None:
+        responses = waiting.responses
+        servers = [waiting.on] if waiting.on is not None else self._servers
+        for server in sorted(servers, key=self._free, reverse=True):
+            if self._free(server) < waiting.places:
+                continue
             lease = server.cache.try_lease(responses) if responses else None
             if lease is not None or not responses:
-                server.playing += 1
-                return _Admission(server, 1, lease)
+                server.playing += waiting.places
+                return _Admission(server, waiting.places, lease)
         return None
 
     def _alone(self) -> _Admission | None:
@@ -169,3 +210,16 @@ class SharedServers:
     @staticmethod
     def _free(server: _SharedServer) -> int:
         return server.places - server.playing
+
+
+@dataclass(frozen=True, slots=True)
+class _PlacesOn:
+    """The places of one shared server."""
+
+    server: _SharedServer
+    admission: Callable[..., AbstractAsyncContextManager[_SharedServer]]
+
+    @asynccontextmanager
+    async def one(self) -> AsyncIterator[None]:
+        async with self.admission(0, on=self.server):
+            yield

@@ -22,6 +22,7 @@ from continuity_conformance.http.connect import must_answer
 from continuity_conformance.results.blocked import blocked
 from continuity_conformance.results.ledger import Ledger, TargetFacts
 from continuity_conformance.results.redaction import redactor_of
+from continuity_conformance.run.garbage import rare_collections
 from continuity_conformance.run.scheduler import Scheduler
 from continuity_conformance.run.signals import stoppable
 from continuity_conformance.target.resolve import ResolvedTarget
@@ -57,7 +58,7 @@ class Run:
         self._thread: threading.Thread | None = None
         self._playing: Future[None] | None = None
         self._scheduler: Scheduler | None = None
-        self._stoppable = ExitStack()
+        self._while_open = ExitStack()
         self._opened = False
 
     def open(self) -> None:
@@ -69,7 +70,8 @@ class Run:
         self._opened = True
 
     def _start_playing(self) -> None:
-        self._stoppable.enter_context(stoppable())
+        self._while_open.enter_context(stoppable())
+        self._while_open.enter_context(rare_collections())
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="continuity", daemon=True)
         self._thread.start()
@@ -145,7 +147,7 @@ class Run:
         loop.close()
         for future in self._futures.values():
             future.cancel()
-        self._stoppable.close()
+        self._while_open.close()
 
     def _wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
         assert self._loop is not None

@@ -11,6 +11,7 @@ from continuity_conformance.http.client import AnyTransport
 from continuity_conformance.http.messages import origin
 from continuity_conformance.probe.reply import ModelCall
 from continuity_conformance.probe.script import Script
+from continuity_conformance.scenario.places import OnePlace, Places
 from continuity_conformance.target.controls import Controls
 from continuity_conformance.target.profile import Profile
 from continuity_conformance.target.response_cache import ResponseCache
@@ -101,6 +102,10 @@ class Context:
     """Room for responses on the server, where scenarios share it."""
     shared: dict[str, object] = field(default_factory=dict)
     """State that checks share, by a name of their choice."""
+    places: Places = field(default_factory=OnePlace)
+    """Where the sequences of a check play."""
+    at_once: int = 1
+    """How many generated requests a check sends at the same time."""
 
     @property
     def turns_sent(self) -> int:

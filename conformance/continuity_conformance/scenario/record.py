@@ -102,6 +102,8 @@ class Record:
 
     def _replayed(self, exchange: Exchange) -> str:
         """The step that had this answer before; empty where the model was called for this one."""
-        before = takewhile(lambda past: past is not exchange, self.exchanges)
         call = call_of(exchange)
-        return next((past.number for past in before if call is not None and call_of(past) == call), "")
+        if call is None:
+            return ""
+        before = takewhile(lambda past: past is not exchange, self.exchanges)
+        return next((past.number for past in before if past.reading is not None and call_of(past) == call), "")

@@ -20,8 +20,8 @@ from continuity_conformance.core.errors import NotStartedError, UsageError
 from continuity_conformance.core.text import cut
 from continuity_conformance.target.isolated_environment import isolated_environment
 from continuity_conformance.target.port import Port
-from continuity_conformance.target.profile import Profile
-from continuity_conformance.target.warm_python import ForkedProcess, can_fork, warm_python
+from continuity_conformance.target.profile import Process, Profile
+from continuity_conformance.target.warm_python import ForkedProcess, WarmPython, can_fork, warm_python
 
 _POLL_SECONDS: Final = 0.02
 _LAST_LINES: Final = 12
@@ -136,9 +136,7 @@ class StartedProcess:
             )
 
     async def _fork(self, command: Sequence[str]) -> ForkedProcess:
-        # A fork puts the folders of PYTHONPATH first itself, so targets that differ only in these have one origin.
-        environment = {name: value for name, value in self._process.env.items() if name != "PYTHONPATH"}
-        origin = warm_python(self._process.preload, tuple(environment.items()))
+        origin = _origin(self._process)
         return await origin.fork(command, self._environment(), self._folder.name, str(self.output))
 
     def _write_files(self) -> None:
@@ -258,6 +256,18 @@ class StartedProcess:
                 where=command,
                 do=f"Its output:\n  {self.last_output}",
             )
+
+
+def prepare_fork(process: Process | None) -> None:
+    """Let the interpreter that a target is forked from import its modules already now, where there is one."""
+    if process is not None and process.preload and can_fork(process.start):
+        _origin(process)
+
+
+def _origin(process: Process) -> WarmPython:
+    # A fork puts the folders of PYTHONPATH first itself, so targets that differ only in these have one origin.
+    environment = {name: value for name, value in process.env.items() if name != "PYTHONPATH"}
+    return warm_python(process.preload, tuple(environment.items()))
 
 
 async def _failure_of_turn(session: aiohttp.ClientSession, url: str, turn: object) -> str:

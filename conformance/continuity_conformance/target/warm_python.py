@@ -71,6 +71,7 @@ class WarmPython:
             start_new_session=True,
         )
         self._one_at_a_time = threading.Lock()
+        self._is_used = False
         atexit.register(self._close)
 
     async def fork(
@@ -90,6 +91,7 @@ class WarmPython:
     def _ask(self, order: Mapping[str, Any]) -> int:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
+        self._is_used = True
         with self._one_at_a_time:
             self._process.stdin.write(json.dumps(order).encode() + b"\n")
             self._process.stdin.flush()
@@ -99,6 +101,8 @@ class WarmPython:
         return int(answer)
 
     def _close(self) -> None:
+        if not self._is_used:
+            self._process.kill()  # nothing was forked, so nobody has to wait for its imports
         self._process.communicate()
 
 

@@ -333,7 +333,7 @@ def campaign_of(monkeypatch, *findings):
     played = Campaign(wanted=["GET /v1/responses/{response_id}"])
     played.findings.add(findings)
 
-    async def campaign():
+    async def campaign(_):
         return played
 
     monkeypatch.setattr(random_checks, "shared_state", lambda _: SimpleNamespace(campaign=campaign))
@@ -356,7 +356,7 @@ def test_what_was_found_counts_though_an_operation_never_succeeded(monkeypatch):
 def openings(answer):
     """What is found on a target that answers every opening like this."""
     client = SimpleNamespace(
-        target=target(), request=lambda *_, **__: Request("POST", "http://x/y"), send=lambda _: answer
+        target=target(), at_once=2, request=lambda *_, **__: Request("POST", "http://x/y"), send=lambda _: answer
     )
     return IdProperties(client, NAMES, Budget(examples=1)).derived_ids()
 

@@ -3,11 +3,12 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import pytest
 
 from continuity_conformance.core.failure import Unmet
-from continuity_conformance.fuzz.sequence.counterexample import Counterexample
+from continuity_conformance.fuzz.sequence.counterexample import Counterexample, parsed_steps, read_back
 from continuity_conformance.fuzz.sequence.generator import LINKS, SequenceGenerator, SequenceScope, generate
 from continuity_conformance.fuzz.sequence.search import SearchResult, scope_of, search
 from continuity_conformance.results.redaction import redactor_of
@@ -16,6 +17,7 @@ from continuity_conformance.scenario.context import Context
 from continuity_conformance.target.profile import DEFAULT_OPTIONS
 from continuity_conformance.target.resolve import resolve
 from continuity_plugins.reference import reference_profile
+from continuity_spec import Place
 from continuity_spec.lint import lint_files
 from continuity_spec.openapi.document import load_openapi
 
@@ -41,6 +43,17 @@ def test_a_seed_always_draws_the_same_sequences():
 
     assert [generate(scope, 7, number) for number in range(5)] == [generate(scope, 7, number) for number in range(5)]
     assert generate(scope, 7, 0) != generate(scope, 8, 0)
+
+
+def test_a_sequence_is_played_as_it_is_saved():
+    scope = SequenceScope(DEFAULT_OPTIONS, EVERYTHING, BOTH)
+    drawn = [generate(scope, 1, number).steps for number in range(60)]
+    nowhere = Place("", 1, 1)
+
+    saved = [[replace(step, place=nowhere) for step in parsed_steps(steps)] for steps in drawn]
+    played = [[replace(step, place=nowhere) for step in read_back(steps)] for steps in drawn]
+
+    assert played == saved
 
 
 def test_every_rule_is_drawn():

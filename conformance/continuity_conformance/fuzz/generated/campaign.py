@@ -6,7 +6,7 @@ never succeeded shows nothing, so each one is first called with data that must b
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
@@ -126,8 +126,8 @@ class _CampaignRunner:
 
     def explore(self, operation: TargetOperation) -> None:
         """Try our boundary values, then the requests that schemathesis generates. Random ones that fail are made smaller."""
-        for case in self._boundary_cases(operation):
-            self._judge(case, operation)
+        for sent in self._sent(self._boundary_cases(operation), operation):
+            self._add_findings(sent)
         if not are_shipped(self._budget):
             self._explore_live(operation)
         elif self._only_a_random_request_fails(operation):
@@ -138,10 +138,10 @@ class _CampaignRunner:
         cases = ShippedCases(self._client.target.header).of(operation, self._budget.examples)
         kinds_before = len(self.campaign.findings.all())
         found = False
-        for case in cases:
-            self._judge(case, operation)
+        for sent in self._sent(cases, operation):
+            self._add_findings(sent)
             kinds = len(self.campaign.findings.all())
-            found, kinds_before = found or (case.fuzzing and kinds > kinds_before), kinds
+            found, kinds_before = found or (sent.case.fuzzing and kinds > kinds_before), kinds
         return found
 
     def _explore_live(self, operation: TargetOperation, *, only_random: bool = False) -> None:
@@ -157,8 +157,17 @@ class _CampaignRunner:
 
     def _judge(self, case: GeneratedCase, operation: TargetOperation) -> bool:
         """Send a case with names of this run. True if it is worth looking for a smaller one."""
-        profile, header = self._client.target.profile, self._client.target.header
-        return self._add_findings(self._send(case.renamed(self._names, header, profile.model), operation))
+        return self._add_findings(self._send(self._renamed(case), operation))
+
+    def _renamed(self, case: GeneratedCase) -> GeneratedCase:
+        return case.renamed(self._names, self._client.target.header, self._client.target.profile.model)
+
+    def _sent(self, cases: Iterable[GeneratedCase], operation: TargetOperation) -> Iterator[SentCase]:
+        """Send cases with names of this run, several at a time: each names a session of its own."""
+        renamed = [self._renamed(case) for case in cases]
+        requests = [self._request(case, operation) for case in renamed]
+        for case, request, answer in zip(renamed, requests, self._client.send_all(requests), strict=True):
+            yield SentCase(case, operation, request, answer)
 
     def _boundary_cases(self, operation: TargetOperation) -> Iterator[GeneratedCase]:
         """Yield plain requests, each with one value on or beyond a limit of the document."""

@@ -22,7 +22,7 @@ from schemathesis.generation.hypothesis.builder import HypothesisTestConfig, Hyp
 from schemathesis.generation.meta import CoverageScenario, TestPhase, coverage_scenario
 
 from continuity_conformance.core.budget import Budget
-from continuity_conformance.fuzz.explore import hypothesis_settings
+from continuity_conformance.fuzz.explore import GENERATING, hypothesis_settings
 from continuity_conformance.fuzz.findings import WorthShrinking
 from continuity_conformance.fuzz.generated.answer_review import REFUSALS
 from continuity_conformance.fuzz.generated.case import NO_BODY, GeneratedCase, Oddity
@@ -69,7 +69,7 @@ class LiveGenerator:
             ),
         )
         # The findings are already stored. Hypothesis reports (flaky, several failures) are meant for tests of functions.
-        with contextlib.suppress(WorthShrinking, BaseExceptionGroup, HypothesisException):
+        with GENERATING, contextlib.suppress(WorthShrinking, BaseExceptionGroup, HypothesisException):
             test()
 
     def _generated(self, case: SchemathesisCase) -> GeneratedCase:

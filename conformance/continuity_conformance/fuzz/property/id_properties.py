@@ -49,7 +49,9 @@ class IdProperties:
 
     def derived_ids(self) -> list[Finding]:
         """An opening has the id that our own derivation gives, and so has the longer conversation."""
-        findings = explore(conversations(), self._must_derive, self._budget, awkward_conversations())
+        findings = explore(
+            conversations(), self._must_derive, self._budget, awkward_conversations(), self._client.at_once
+        )
         if not self._accepted_openings:
             raise Untested("no generated opening is accepted, so no derived id can be compared")
         return findings
@@ -71,12 +73,12 @@ class IdProperties:
 
     def unchanged_names(self) -> list[Finding]:
         """A header value, a slug and a response id are refused, or the server uses them unchanged."""
-        target, findings = self._client.target, list[Finding]()
+        target, findings, at_once = self._client.target, list[Finding](), self._client.at_once
         headers = [*(text for text in AWKWARD if not set(text) & _NOT_IN_HEADERS), *_LONG_NAMES, NO_UTF8]
         if "chat" in target.offers:
-            findings += explore(header_values(), self._header_unchanged, self._budget, headers)
+            findings += explore(header_values(), self._header_unchanged, self._budget, headers, at_once)
         if "responses" in target.offers and target.profile.slugs == "named":
-            findings += explore(names(), self._slug_unchanged, self._budget, [*AWKWARD, *_LONG_NAMES])
+            findings += explore(names(), self._slug_unchanged, self._budget, [*AWKWARD, *_LONG_NAMES], at_once)
         if "responses" in target.offers:
             findings += explore(names(), self._unknown_response_refused, self._budget)
         return findings

@@ -95,7 +95,13 @@ class MalformedBodies:
         bad_bytes = [intact.replace(text, text + bad) for bad in _BAD_BYTES]
         fixed = [*_NO_OBJECTS, *broken_ends, *bad_bytes]
         damaged = _DAMAGES.map(lambda damage: damage.applied_to(intact)).filter(lambda raw: not is_object(raw))
-        return explore(damaged, lambda raw: self._must_refuse(path, raw, _NOT_JSON), self._budget, fixed)
+        return explore(
+            damaged,
+            lambda raw: self._must_refuse(path, raw, _NOT_JSON),
+            self._budget,
+            fixed,
+            self._client.at_once,
+        )
 
     @staticmethod
     def _user_text(body: dict[str, Any]) -> bytes:

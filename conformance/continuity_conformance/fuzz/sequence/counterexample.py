@@ -12,7 +12,7 @@ from continuity_conformance.fuzz.sequence.generator import YamlStep
 from continuity_spec import Step
 from continuity_spec.flow_yaml import flow_yaml
 from continuity_spec.load.steps import read_steps
-from continuity_spec.load.yaml_document import parse_yaml
+from continuity_spec.load.yaml_document import Document, parse_yaml
 
 _WIDTH: Final = 116
 _MAX_REASON: Final = 300
@@ -81,6 +81,11 @@ def parsed_steps(steps: Sequence[YamlStep]) -> tuple[Step, ...]:
     """Write the steps as YAML and read them back, so that the steps that are played are the steps that are saved."""
     document = parse_yaml(steps_as_yaml(steps), "found")
     return read_steps(document, document.data or [], ())  # type: ignore[arg-type] # a list, as it was just written
+
+
+def read_back(steps: Sequence[YamlStep]) -> tuple[Step, ...]:
+    """The same as `parsed_steps` without places in a file, in a tenth of the time: most sequences fail nowhere and are not saved."""
+    return read_steps(Document("found", None, None), list(steps), ())
 
 
 def _when(steps: Sequence[YamlStep], options: Mapping[str, str]) -> Iterator[tuple[str, str]]:

@@ -80,7 +80,12 @@ def generate(scope: SequenceScope, seed: int, number: int) -> GeneratedSequence:
 def sequence_of(scope: SequenceScope, moves: Iterable[Move]) -> GeneratedSequence:
     """Return the sequence that these moves describe. A move that is not possible at its place is left out."""
     generator = SequenceGenerator(scope)
-    taken = [move for move in moves if len(generator.steps) < _MAX_STEPS and generator.apply(Choices(move))]
+    taken = list[Move]()
+    for move in moves:
+        if generator.apply(Choices(move)):
+            taken.append(move)
+        if len(generator.steps) == _MAX_STEPS:
+            break
     return GeneratedSequence(tuple(taken), tuple(generator.steps))
 
 

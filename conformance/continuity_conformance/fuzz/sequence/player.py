@@ -1,11 +1,11 @@
 """Play generated sequences, each in a dialogue of its own. Sequences with restarts play in parallel and share them."""
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from continuity_conformance.core.failure import Inapplicable, Unmet, Untested
-from continuity_conformance.fuzz.sequence.counterexample import parsed_steps
+from continuity_conformance.fuzz.sequence.counterexample import read_back
 from continuity_conformance.fuzz.sequence.generator import GeneratedSequence, YamlStep
 from continuity_conformance.scenario.context import Context
 from continuity_conformance.scenario.dialogue import Dialogue
@@ -33,7 +33,7 @@ async def play(context: Context, steps: Sequence[YamlStep]) -> SequenceResult:
 
 
 async def _play(context: Context, steps: Sequence[YamlStep]) -> SequenceResult:
-    parsed = parsed_steps(steps)
+    parsed = read_back(steps)
     async with context.cache.lease(sum(map(context.target.profile.stored_responses, parsed))):
         return await _play_in_its_room(context, parsed)
 
@@ -53,18 +53,46 @@ async def _play_in_its_room(context: Context, steps: Sequence[Step]) -> Sequence
     return SequenceResult(untested=tuple(dialogue.untested))
 
 
-async def play_batch(context: Context, batch: Sequence[Sequence[YamlStep]]) -> list[SequenceResult]:
+async def play_side_by_side(
+    context: Context, sequences: Sequence[GeneratedSequence]
+) -> AsyncGenerator[tuple[GeneratedSequence, SequenceResult], None]:
+    """Play each sequence as soon as it has a place. The results come in the order of the sequences; who wants no more of them stops the others."""
+
+    async def play_at_a_place(sequence: GeneratedSequence) -> SequenceResult:
+        async with context.places.one():
+            return await play(context, sequence.steps)
+
+    playing = [asyncio.create_task(play_at_a_place(sequence)) for sequence in sequences]
+    try:
+        for sequence, result in zip(sequences, playing, strict=True):
+            yield sequence, await result
+    finally:
+        for task in playing:
+            task.cancel()
+        await asyncio.gather(*playing, return_exceptions=True)
+
+
+async def play_in_batches(
+    context: Context, sequences: Sequence[GeneratedSequence], cache_size: int
+) -> AsyncGenerator[tuple[GeneratedSequence, SequenceResult], None]:
+    """Play sequences with restarts on a server of their own, as many at a time as its cache holds."""
+    for batch in batches(sequences, cache_size):
+        for sequence, result in zip(batch, await _play_batch(context, batch), strict=True):
+            yield sequence, result
+
+
+async def _play_batch(context: Context, batch: Sequence[GeneratedSequence]) -> list[SequenceResult]:
     """Play one sequence, or several in parallel that wait for each other before a restart of the server."""
     if len(batch) == 1:
-        return [await play(context, batch[0])]
+        return [await play(context, batch[0].steps)]
     restarts = SharedRestarts(context.controls.restart_now)
     shared_context = replace(context, controls=context.controls.with_shared_restarts(restarts))
 
-    async def play_member(steps: Sequence[YamlStep]) -> SequenceResult:
+    async def play_member(sequence: GeneratedSequence) -> SequenceResult:
         async with restarts.playing():
-            return await play(shared_context, steps)
+            return await play(shared_context, sequence.steps)
 
-    return list(await asyncio.gather(*(play_member(steps) for steps in batch)))
+    return list(await asyncio.gather(*map(play_member, batch)))
 
 
 def batches(sequences: Sequence[GeneratedSequence], cache_size: int) -> Iterator[list[GeneratedSequence]]:

@@ -1,5 +1,6 @@
 """Find out how a target reads what the contract leaves open, with one short dialogue before the sequences."""
 
+import asyncio
 from dataclasses import dataclass
 
 from continuity_conformance.scenario.context import Context
@@ -18,11 +19,14 @@ class Readings:
 
 
 async def readings_of(context: Context) -> Readings:
-    """Return the readings of this target. The first caller finds them out."""
-    known = context.shared.get("readings")
-    if not isinstance(known, Readings):
-        known = context.shared["readings"] = await _observed(context)
-    return known
+    """Return the readings of this target. The first caller finds them out, and others wait for it."""
+    lock = context.shared.setdefault("reading", asyncio.Lock())
+    assert isinstance(lock, asyncio.Lock)
+    async with lock:
+        known = context.shared.get("readings")
+        if not isinstance(known, Readings):
+            known = context.shared["readings"] = await _observed(context)
+        return known
 
 
 async def _observed(context: Context) -> Readings:

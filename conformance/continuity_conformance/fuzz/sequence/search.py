@@ -1,5 +1,6 @@
 """Search for a counterexample: generate the sequences of a seed, play them, and shrink the first that fails."""
 
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
@@ -8,7 +9,13 @@ from continuity_conformance.core.failure import Inapplicable
 from continuity_conformance.fuzz.sequence.counterexample import Counterexample
 from continuity_conformance.fuzz.sequence.generator import GeneratedSequence, SequenceScope, generate
 from continuity_conformance.fuzz.sequence.oracle import ALICE
-from continuity_conformance.fuzz.sequence.player import batches, play, play_batch, within_cache
+from continuity_conformance.fuzz.sequence.player import (
+    SequenceResult,
+    play,
+    play_in_batches,
+    play_side_by_side,
+    within_cache,
+)
 from continuity_conformance.fuzz.sequence.shrink import failing_part, shrink
 from continuity_conformance.scenario.context import Context
 
@@ -50,20 +57,23 @@ class SearchResult:
 async def search(context: Context, scope: SequenceScope, *, examples: int, seed: int, shrinks: int) -> SearchResult:
     """Play this many sequences of a seed, up to the first that fails, and shrink that one."""
     profile, restarts = context.target.profile, "restart" in scope.abilities
-    cache_size = profile.limits.responses if restarts else profile.shared_responses
+    cache_size = profile.shared_responses
     sequences = [within_cache(generate(scope, seed, number), cache_size) for number in range(examples)]
     played, untested = list[GeneratedSequence](), list[str]()
-    for batch in batches(sequences, cache_size if restarts else 0):
-        results = await play_batch(context, [sequence.steps for sequence in batch])
-        if reason := next((result.inapplicable for result in results if result.inapplicable), ""):
-            smaller = _without_evictions(scope, reason)
-            return await search(context, smaller, examples=examples, seed=seed, shrinks=shrinks)
-        for sequence, result in zip(batch, results, strict=True):
+    playing = play_in_batches(context, sequences, cache_size) if restarts else play_side_by_side(context, sequences)
+    result, failing = SequenceResult(), None
+    async with aclosing(playing):
+        async for sequence, result in playing:
             played.append(sequence)
             untested += result.untested
             failing = failing_part(sequence, result)
-            if failing is not None:
-                return _result(played, await shrink(failing, scope, partial(play, context), shrinks))
+            if failing is not None or result.inapplicable:
+                break
+    if result.inapplicable:
+        smaller = _without_evictions(scope, result.inapplicable)
+        return await search(context, smaller, examples=examples, seed=seed, shrinks=shrinks)
+    if failing is not None:
+        return _result(played, await shrink(failing, scope, partial(play, context), shrinks))
     return _result(played, None, tuple(dict.fromkeys(untested)))
 
 
