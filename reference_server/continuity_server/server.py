@@ -31,8 +31,10 @@ from continuity_server.settings import Settings
 from continuity_server.store.backfill import Backfill
 from continuity_server.store.deletions import Deletions
 from continuity_server.store.histories import Histories
+from continuity_server.store.shared_locks import SharedLocks
 from continuity_server.store.store import Store
 from continuity_server.store.upgrade import Upgrade
+from continuity_server.store.wal import database_file
 from continuity_server.store.writer import Writer
 from continuity_server.turn.agent import Agent
 from continuity_server.turn.commit import Committer
@@ -124,14 +126,15 @@ def open_store(settings: Settings, rules: Rules, parts: Parts) -> Store:
     backfill = parts[Backfill](rules)
     connection = parts[Upgrade](rules, backfill, settings.first_principal).open(settings.db)
     histories, deletions, writer = parts[Histories](connection), parts[Deletions](connection), parts[Writer](connection)
-    return parts[Store](connection, rules, histories, deletions, backfill, writer)
+    shared = parts[SharedLocks](database_file(connection))
+    return parts[Store](connection, rules, histories, deletions, backfill, writer, shared)
 
 
 def assemble(  # noqa: PLR0913 - the root knows everything
     *, settings: Settings, parts: Parts, rules: Rules, store: Store, model: Model, workspace: Workspace
 ) -> App:
     """Build the agent and the handlers, and give each what it needs."""
-    locks = parts[Locks](rules)
+    locks = parts[Locks](rules, store.locks)
     resolver = parts[Resolver](store, rules)
     committer = parts[Committer](store, rules, settings.max_responses)
     agent = parts[Agent](

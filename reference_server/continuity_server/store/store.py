@@ -20,6 +20,7 @@ from continuity_server.store.deletions import Deletions
 from continuity_server.store.faults import Faults
 from continuity_server.store.histories import LAST, Histories
 from continuity_server.store.records import Replay, StoredConversation, StoredResponse, StoredSlug, Write
+from continuity_server.store.shared_locks import SharedLocks
 from continuity_server.store.upgrade import transaction
 from continuity_server.store.write import add_conversation, apply, touch
 from continuity_server.store.writer import Change, StoreUnwritableError, Writer
@@ -42,6 +43,7 @@ class Store:
         deletions: Deletions,
         backfill: Backfill,
         writer: Writer,
+        shared: SharedLocks,
     ) -> None:
         self._connection = connection
         self._rules = rules
@@ -52,9 +54,11 @@ class Store:
         self._checked: set[str] = set()
         self._relinked = 0
         self.faults = Faults(connection)
+        self.locks = shared
 
     def close(self) -> None:
         self._writer.close()
+        self.locks.close()
         self._connection.close()
 
     def backfill(self) -> None:

@@ -36,8 +36,14 @@ class Wal:
             _sync(self._file)
 
 
-def _opened(connection: sqlite3.Connection) -> int | None:
+def database_file(connection: sqlite3.Connection) -> str:
+    """Return the path of a database; an empty text if it is in memory."""
     [(_, _, path), *_] = connection.execute("PRAGMA database_list").fetchall()
+    return str(path)
+
+
+def _opened(connection: sqlite3.Connection) -> int | None:
+    path = database_file(connection)
     try:
         return os.open(f"{path}-wal", os.O_RDWR) if path else None
     except FileNotFoundError:

@@ -66,13 +66,23 @@ class Agent:
         self._store.backfill()
         async with self._slug_lock(request):
             while True:
+                seen = self._version()
                 expected = self._resolver.destination(request)
                 async with self._chain_lock(request, expected) as waited:
-                    destination = self._confirmed(request, expected) if waited else expected
+                    # CONCUR-06: another process may have written before we had the lock.
+                    stale = waited or self._version() != seen
+                    destination = self._confirmed(request, expected) if stale else expected
                     if destination is not None:
                         yield destination
                         return
                 await asyncio.sleep(_RETRY_SECONDS)
+
+    def _version(self) -> object:
+        """Return a value that changes when another process writes. Where that cannot be read, the turn finds out by itself."""
+        try:
+            return self._store.links_version()
+        except StoreUnreadableError:
+            return None
 
     def _confirmed(self, request: TurnRequest, expected: Destination) -> Destination | None:
         """COMPRESS-11: look again, because the session may have rotated while the turn waited.
