@@ -82,6 +82,11 @@ class Settings:
         return not self.keys and not self.public and is_loopback(self.host)
 
     @property
+    def is_shared(self) -> bool:
+        """CONCUR-06: several processes may use a database in a file."""
+        return self.db != ":memory:"
+
+    @property
     def first_principal(self) -> str:
         """The principal that the rows of an old database belong to."""
         return self.keys[0].principal if self.keys else KEYLESS
