@@ -152,6 +152,7 @@ def assemble(  # noqa: PLR0913 - the root knows everything
         settings,
         rules,
         parts[Middleware](settings, rules, access),
+        store,
         chat=parts[ChatHandler](rules, access, agent, parts[ChatStream]),
         responses=parts[ResponsesHandler](rules, access, agent, store, parts[ResponseEvents]),
         conversations=parts[ConversationsHandler](rules, access, store, resolver, locks),

@@ -38,7 +38,7 @@ class TurnsShareABase(Locks):
     "Turns of one session wait for each other in one process, and not for those of another process on the same database.",
 )
 class ProcessesDoNotWait(Locks):
-    async def _waits_for_others(self, name: Hashable) -> bool:  # noqa: ARG002 - that is the defect
+    async def _waits_for_others(self, name: Hashable, *, queue: bool) -> bool:  # noqa: ARG002 - that is the defect
         return False
 
 
@@ -47,8 +47,9 @@ class ProcessesDoNotWait(Locks):
     "Two processes that get the first turn of a new slug at the same time create a session each: one of them is lost.",
 )
 class SlugRacedByProcesses(Locks):
-    async def _waits_for_others(self, name: Hashable) -> bool:
-        return False if isinstance(name, tuple) and name[0] == "slug" else await super()._waits_for_others(name)
+    async def _waits_for_others(self, name: Hashable, *, queue: bool) -> bool:
+        raced = isinstance(name, tuple) and name[0] == "slug"
+        return False if raced else await super()._waits_for_others(name, queue=queue)
 
 
 @defect(

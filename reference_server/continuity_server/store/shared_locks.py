@@ -27,20 +27,22 @@ class SharedLocks:
         if self._file is not None:
             os.close(self._file)
 
-    def take(self, name: Hashable) -> bool:
+    def take(self, name: Hashable, *, queue: bool) -> bool:
         """Take a lock, unless another process has it. One that waits calls this again, until it has the lock or leaves.
 
-        Of the processes that wait for one lock, one is the next, which is a lock too. So a process that has many turns does not keep the others waiting.
+        `queue`: of the processes that wait for one lock, one is the next, which is a lock too. So a process with many turns does not keep the others waiting.
         """
         if self._file is None:
             return True
         place = _place(name)
-        if name not in self._next and not self._locked(place + 1):
-            return False
-        self._next.add(name)
+        if queue and name not in self._next:
+            if not self._locked(place + 1):
+                return False
+            self._next.add(name)
         if not self._locked(place):
             return False
-        self._leave_queue(name, place)
+        if name in self._next:
+            self._leave_queue(name, place)
         return True
 
     def leave(self, name: Hashable) -> None:

@@ -23,10 +23,10 @@ class Committer:
         self._rules = rules
         self._max_responses = max_responses
 
-    def check(self) -> None:
+    async def check(self) -> None:
         """HISTORY-14: refuse a turn that cannot be stored before the model is asked."""
         try:
-            self._store.check_writable()
+            await self._store.check_writable()
         except StoreUnwritableError:
             raise _unstorable() from None
 

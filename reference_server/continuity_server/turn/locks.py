@@ -48,15 +48,15 @@ class Locks:
             self._forget(name)
             raise
         try:
-            return await self._waits_for_others(name) or waits
+            return await self._waits_for_others(name, queue=waits) or waits
         except BaseException:
             self.leave(name)
             raise
 
-    async def _waits_for_others(self, name: Hashable) -> bool:
-        """CONCUR-06: wait until no other process has the lock, and tell whether one had it."""
+    async def _waits_for_others(self, name: Hashable, *, queue: bool) -> bool:
+        """CONCUR-06: wait until no other process has the lock, and tell whether one had it. A turn that waited here lets those in that wait there."""
         waits = False
-        while not self._shared.take(name):
+        while not self._shared.take(name, queue=queue or waits):
             self._rules.check_not_busy(busy=True)
             waits = True
             await asyncio.sleep(_LOOK_SECONDS)
