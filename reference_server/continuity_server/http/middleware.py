@@ -74,8 +74,10 @@ class Middleware:
 
     @web.middleware
     async def key(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """ISOLATE-01: the key is checked first, before anything is read."""
+        """ISOLATE-01: the key is checked first, before anything is read. Without keys it is where the request comes from."""
         wanted = self._rules.wants_key(request.method, request.path)
+        if wanted:
+            self._access.check_origin(request)
         request[PRINCIPAL] = self._access.principal(request) if wanted else self._settings.first_principal
         return await handler(request)
 

@@ -88,11 +88,10 @@ class Store:
     def page_of_sessions(self, owner: str, after: str | None, limit: int) -> list[Session]:
         """Return a page of a principal's sessions, the newest first."""
         query = (
-            "WITH theirs AS (SELECT rowid AS place, * FROM sessions WHERE owner=?1) "
-            "SELECT * FROM theirs WHERE place<coalesce((SELECT place FROM theirs WHERE id=?2), 1<<62) "
-            "ORDER BY place DESC LIMIT ?3"
+            "SELECT * FROM sessions INDEXED BY sessions_by_age WHERE owner=?1 "
+            "AND rowid<coalesce((SELECT rowid FROM sessions WHERE owner=?1 AND id=?2), 1<<62) ORDER BY rowid DESC LIMIT ?3"
         )
-        return [_session(row[1:]) for row in self._read(query, owner, after, limit)]
+        return [_session(row) for row in self._read(query, owner, after, limit)]
 
     def family(self, owner: str, root: str) -> list[Session]:
         """Return a chain, the oldest session first, and whatever was forked or branched from it."""

@@ -123,4 +123,5 @@ class Committer:
 
 
 def _unstorable() -> Refusal:
-    return Refusal(Case.HISTORY_UNAVAILABLE, "The turn cannot be stored now, so it is not answered. Try again later.")
+    message = "The turn cannot be stored now, so it is not answered. Try again later, with an Idempotency-Key if it must not run twice."
+    return Refusal(Case.HISTORY_UNAVAILABLE, message)
