@@ -78,12 +78,12 @@ def test_values_that_no_server_can_use_are_400(server):
 
 
 class _Talkative(ScriptedModel):
-    """A model whose streams are long: 10 MB in pieces of 50 kB."""
+    """A model whose streams are long: 6 MB in pieces of 50 kB."""
 
     async def _stream(self, request, step):  # noqa: ARG002 - it says the same to everybody
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(request)
-        for text in ["x" * 50_000] * 200:
+        for text in ["x" * 50_000] * 120:
             piece = {"choices": [{"index": 0, "delta": {"content": text}, "finish_reason": None}]}
             await response.write(f"data: {json.dumps(piece)}\n\n".encode())
         await response.write(b'data: {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}\n\n')

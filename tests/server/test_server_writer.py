@@ -8,9 +8,9 @@ from contextlib import closing
 import pytest
 
 from continuity_server.store import wal
-from continuity_server.store import writer as writer_module
+from continuity_server.store.disk import CHANGES_A_LOG, StoreUnwritableError
 from continuity_server.store.wal import Wal
-from continuity_server.store.writer import StoreUnwritableError, Writer
+from continuity_server.store.writer import Writer
 
 
 @pytest.fixture
@@ -150,16 +150,16 @@ def test_a_locked_database_is_waited_for_without_blocking_the_event_loop(connect
 
 def test_the_log_is_copied_into_the_database_by_the_thread(connection, writer, tmp_path, monkeypatch):
     async def played():
-        for number in range(writer_module._CHANGES_A_LOG * 3):
+        for number in range(CHANGES_A_LOG * 3):
             await writer.change(insert(connection, str(number)))
 
     monkeypatch.setattr(wal, "_sync", lambda _file: None)
     asyncio.run(played())
 
-    assert len(words(connection)) == writer_module._CHANGES_A_LOG * 3
+    assert len(words(connection)) == CHANGES_A_LOG * 3
     assert (tmp_path / "c.db-wal").stat().st_size < 3 * 1024 * 1024
     with closing(sqlite3.connect(f"file:{tmp_path / 'c.db'}?immutable=1", uri=True)) as without_log:
-        assert len(words(without_log)) >= writer_module._CHANGES_A_LOG * 2
+        assert len(words(without_log)) >= CHANGES_A_LOG * 2
 
 
 def test_a_file_that_may_not_be_written_is_known_at_the_start(connection, tmp_path):

@@ -11,8 +11,8 @@ from continuity_server.rules import Rules
 from continuity_server.rules.echo import CORS_ALLOWED, CORS_EXPOSED
 from continuity_server.rules.error import Case, Refusal
 from continuity_server.settings import Settings
+from continuity_server.store.disk import StoreUnwritableError
 from continuity_server.store.store import StoreUnreadableError
-from continuity_server.store.writer import StoreUnwritableError
 
 logger = logging.getLogger("continuity.app")
 

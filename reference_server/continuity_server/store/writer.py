@@ -1,88 +1,22 @@
-"""The one writer: it commits on the event loop whatever is to be changed, and tells those who wait when it is on the disk.
-
-The event loop never waits for the database. If another process has it locked, the writer tries again a moment later; what takes long is done by the thread
-of `wal.py`.
-"""
+"""The one writer: it commits on the event loop whatever is to be changed, and tells those who wait when it is on the disk."""
 
 import asyncio
-import logging
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
-from typing import Final
+from collections.abc import Callable
 
-from continuity_server.store.health import WRITTEN, Health
-from continuity_server.store.wal import FilesChangedError, Wal, write_nothing
-
-logger = logging.getLogger("continuity.store")
-
-_LOCKED_SECONDS: Final = 5.0
-"""How long a change waits for a database that another process has locked."""
-_LOOK_SECONDS: Final = 0.01
-_CHANGES_A_LOG: Final = 200
-"""After so many changes the log is copied into the database, so that it does not grow for ever. A turn has about five pages."""
+from continuity_server.store.disk import LOCKED_SECONDS, LOOK_SECONDS, Disk
 
 Change = Callable[[], object]
 
 
-class StoreUnwritableError(Exception):
-    """The store cannot be written now."""
-
-
-class Writer:
+class Writer(Disk):
     """Changes the database in groups: a commit for each round of the event loop, and one sync for all commits that wait for the disk."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
-        self.health = Health()
-        self._connection = connection
-        self._wal = Wal(connection)
+        super().__init__(connection)
         self._waiting: list[tuple[Change, asyncio.Future[None]]] = []
-        self._committed: list[asyncio.Future[None]] = []
         self._waiting_since = 0.0
-        self._locked_since: float | None = None
-        self._changes = 0
-        self._syncing = False
-        self._copying = False
-        self._sync_failed = False
-        self._try_to_write()
-
-    def close(self) -> None:
-        self._wal.close()
-
-    def look(self) -> None:
-        """For GET /health: note what is wrong now, also if nobody writes."""
-        try:
-            self._wal.check()
-        except sqlite3.Error as error:
-            self.health.failed(WRITTEN, error)
-        if self._locked_since is not None and time.monotonic() - self._locked_since > 1:
-            self.health.failed(WRITTEN, "another process has it locked")
-
-    async def check(self) -> None:
-        """HISTORY-14: raise StoreUnwritableError if nothing could be changed now. A database that is locked is waited for."""
-        until = time.monotonic() + _LOCKED_SECONDS
-        while (error := self._obstacle()) is not None:
-            if not self._is_locked(error) or time.monotonic() > until:
-                self.health.failed(WRITTEN, error)
-                raise StoreUnwritableError from error
-            await asyncio.sleep(_LOOK_SECONDS)
-
-    def _obstacle(self) -> sqlite3.Error | None:
-        """Return why nothing can be written now. After a failure only a write shows that it is over."""
-        try:
-            self._wal.check()
-            self._begin()
-            if self.health.writes_failed:
-                write_nothing(self._connection)
-                self._commit()
-                self.health.works(WRITTEN)
-            else:
-                self._connection.execute("ROLLBACK")
-        except sqlite3.Error as error:
-            self._roll_back()
-            return error
-        return None
 
     async def change(self, change: Change) -> None:
         """DURABLE-02: return when the change is on disk. All changes of one round of the event loop share a commit, or fail together."""
@@ -100,8 +34,8 @@ class Writer:
         try:
             self._begin()
         except sqlite3.Error as error:
-            if self._is_locked(error) and time.monotonic() < self._waiting_since + _LOCKED_SECONDS:
-                asyncio.get_running_loop().call_later(_LOOK_SECONDS, self._flush)
+            if self._is_locked(error) and time.monotonic() < self._waiting_since + LOCKED_SECONDS:
+                asyncio.get_running_loop().call_later(LOOK_SECONDS, self._flush)
                 return
             self._refuse(error)
             return
@@ -124,72 +58,3 @@ class Writer:
     def _refuse(self, error: sqlite3.Error) -> None:
         batch, self._waiting = self._waiting, []
         self._settle([done for _, done in batch], error)
-
-    def _is_locked(self, error: sqlite3.Error) -> bool:
-        """Whether another process has the database locked, which passes. Notes since when."""
-        locked: bool = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
-        if locked and self._locked_since is None:
-            self._locked_since = time.monotonic()
-        return locked
-
-    def _sync(self) -> None:
-        """DURABLE-02: wait for the disk. What is committed meanwhile shares the next sync."""
-        if self._syncing or not self._committed:
-            return
-        batch, self._committed, self._syncing = self._committed, [], True
-        self._wal.synced().add_done_callback(lambda synced: self._synced(batch, synced.exception()))
-
-    def _synced(self, batch: Sequence[asyncio.Future[None]], error: BaseException | None) -> None:
-        """If the disk failed, nobody knows what is on it. So nothing is stored until a restart. Files that are gone may be put back."""
-        if error is not None:
-            logger.error("the disk failed, and turns that are refused now may be stored all the same: %s", error)
-        self._syncing = False
-        self._sync_failed = self._sync_failed or not isinstance(error, FilesChangedError | None)
-        self._settle(batch, sqlite3.OperationalError("the disk failed") if self._sync_failed or error else None)
-        self._sync()
-        if self._changes >= _CHANGES_A_LOG and not self._copying:
-            self._changes, self._copying = 0, True
-            self._wal.copied().add_done_callback(self._copied)
-
-    def _copied(self, copied: asyncio.Future[None]) -> None:
-        """Go on. Nothing was committed meanwhile: SQLite would have begun the new log on the event loop."""
-        if (error := copied.exception()) is not None:
-            logger.warning("the log of the database could not be copied now: %s", error)
-        self._copying = False
-        self._flush()
-
-    def _try_to_write(self) -> None:
-        """Learn at the start whether the file may be written: SQLite opens one that may not without a word."""
-        try:
-            self._connection.execute("BEGIN IMMEDIATE")
-            write_nothing(self._connection)
-        except sqlite3.Error as error:
-            if not self._is_locked(error):
-                self.health.failed(WRITTEN, error)
-        self._roll_back()
-
-    def _begin(self) -> None:
-        if self._sync_failed:
-            raise sqlite3.OperationalError("the disk failed before; restart the server")
-        self._connection.execute("BEGIN IMMEDIATE")
-        self._locked_since = None
-
-    def _commit(self) -> None:
-        self._connection.execute("COMMIT")
-
-    def _roll_back(self) -> None:
-        if self._connection.in_transaction:
-            with suppress(sqlite3.Error):
-                self._connection.execute("ROLLBACK")
-
-    def _settle(self, batch: Sequence[asyncio.Future[None]], error: Exception | None) -> None:
-        """Tell those who wait what became of their change. One that was cancelled waits no longer."""
-        if error is None:
-            self.health.works(WRITTEN)
-        elif isinstance(error, sqlite3.Error):
-            self.health.failed(WRITTEN, error)
-        for done in [done for done in batch if not done.done()]:
-            if error is None:
-                done.set_result(None)
-            else:
-                done.set_exception(StoreUnwritableError() if isinstance(error, sqlite3.Error) else error)
