@@ -45,6 +45,7 @@ def reference_profile(extra: tuple[str, ...] = (), options: Mapping[str, str] | 
         "--model={probe}",
         f"--max-body={_BODY}",
         f"--header={_SECOND_HEADER}",
+        "--option=environment=shared",
     )
     start = (*server, f"--cors={ORIGIN}")
     # By the environment, since everybody on the machine sees the arguments of a process.

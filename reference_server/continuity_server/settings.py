@@ -120,16 +120,19 @@ def parse(arguments: list[str] | None = None) -> Settings:
         from_environment = _keys(os.environ.get("CONTINUITY_KEYS", ""))
     except argparse.ArgumentTypeError as error:
         parser.error(f"CONTINUITY_KEYS: {error}")
+    keys = (*values.key, *values.key_file, *from_environment)
+    # What one principal's tools wrote must not be there for another's, unless the operator says so.
+    apart = {"environment": "per-session"} if len({key.principal for key in keys}) > 1 else {}
     return Settings(
         host=values.host,
         port=values.port,
         db=values.db,
-        keys=(*values.key, *values.key_file, *from_environment),
+        keys=keys,
         model=values.model,
         model_key=os.environ.get("CONTINUITY_MODEL_KEY"),
         controls=values.controls or os.environ.get("CONTINUITY_CONTROLS"),
         defects=tuple(values.defect),
-        options=Options(**dict(values.option)),
+        options=Options(**{**apart, **dict(values.option)}),
         cors=tuple(values.cors),
         other_headers=tuple(values.header),
         max_responses=values.max_responses,
