@@ -1,6 +1,6 @@
 """GET and DELETE /v1/sessions…: what is stored, as it is stored."""
 
-from typing import Any
+from typing import Any, Final
 
 from aiohttp import web
 
@@ -9,6 +9,9 @@ from continuity_server.http.stored import StoredHandler
 from continuity_server.rules.compress import Session
 from continuity_server.rules.echo import is_id
 from continuity_server.rules.error import Case, Refusal, invalid
+
+_LONGEST_NUMBER: Final = 20
+"""Digits of a number that is read. What is longer is too large, whatever follows."""
 
 
 class SessionsHandler(StoredHandler):
@@ -23,7 +26,7 @@ class SessionsHandler(StoredHandler):
     async def list(self, request: web.Request) -> web.Response:
         """ISOLATE-06: the principal's own sessions, the newest first."""
         await self._prepare()
-        limit = self._rules.page_limit(request.query.get("limit", "20"))
+        limit = self._rules.page_limit(request.query.get("limit", "20")[:_LONGEST_NUMBER])
         after = request.query.get("after")
         if after is not None and not is_id(after):
             raise invalid("after is no id of a session.", "after")

@@ -36,6 +36,7 @@ class Disk(ABC):
         self._connection = connection
         self._wal = Wal(connection)
         self._committed: list[asyncio.Future[None]] = []
+        self._waiting_since = 0.0
         self._locked_since: float | None = None
         self._changes = 0
         self._syncing = False
@@ -46,6 +47,25 @@ class Disk(ABC):
     @abstractmethod
     def _flush(self) -> None:
         """Commit what waits."""
+
+    @abstractmethod
+    def _refuse(self, error: sqlite3.Error) -> None:
+        """Refuse what waits."""
+
+    def _wait_from_now(self) -> None:
+        self._waiting_since = time.monotonic()
+
+    def _begun(self) -> bool:
+        """Begin a transaction. If the database is locked, `_flush` is called again a moment later; if it cannot be used, what waits is refused."""
+        try:
+            self._begin()
+        except sqlite3.Error as error:
+            if self._is_locked(error) and time.monotonic() < self._waiting_since + LOCKED_SECONDS:
+                asyncio.get_running_loop().call_later(LOOK_SECONDS, self._flush)
+            else:
+                self._refuse(error)
+            return False
+        return True
 
     def close(self) -> None:
         self._wal.close()

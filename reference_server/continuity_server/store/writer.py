@@ -2,10 +2,9 @@
 
 import asyncio
 import sqlite3
-import time
 from collections.abc import Callable
 
-from continuity_server.store.disk import LOCKED_SECONDS, LOOK_SECONDS, Disk
+from continuity_server.store.disk import Disk
 
 Change = Callable[[], object]
 
@@ -16,14 +15,13 @@ class Writer(Disk):
     def __init__(self, connection: sqlite3.Connection) -> None:
         super().__init__(connection)
         self._waiting: list[tuple[Change, asyncio.Future[None]]] = []
-        self._waiting_since = 0.0
 
     async def change(self, change: Change) -> None:
         """DURABLE-02: return when the change is on disk. All changes of one round of the event loop share a commit, or fail together."""
         loop = asyncio.get_running_loop()
         done: asyncio.Future[None] = loop.create_future()
         if not self._waiting:
-            self._waiting_since = time.monotonic()
+            self._wait_from_now()
             loop.call_soon(self._flush)
         self._waiting.append((change, done))
         await done
@@ -31,15 +29,8 @@ class Writer(Disk):
     def _flush(self) -> None:
         if self._copying or not self._waiting:
             return  # it is called again when the log is copied
-        try:
-            self._begin()
-        except sqlite3.Error as error:
-            if self._is_locked(error) and time.monotonic() < self._waiting_since + LOCKED_SECONDS:
-                asyncio.get_running_loop().call_later(LOOK_SECONDS, self._flush)
-                return
-            self._refuse(error)
-            return
-        self._change_all()
+        if self._begun():
+            self._change_all()
 
     def _change_all(self) -> None:
         batch, self._waiting = self._waiting, []
