@@ -45,21 +45,28 @@ def reference_profile(extra: tuple[str, ...] = (), options: Mapping[str, str] | 
         "--model={probe}",
         f"--max-body={_BODY}",
         f"--header={_SECOND_HEADER}",
+        "--option=environment=shared",
     )
-    start = (*server, f"--controls={token}", f"--cors={ORIGIN}", *(f"--key={name}={key}" for name, key in keys.items()))
+    start = (*server, f"--cors={ORIGIN}")
+    # By the environment, since everybody on the machine sees the arguments of a process.
+    secret = {
+        "CONTINUITY_KEYS": "\n".join(f"{name}={key}" for name, key in keys.items()),
+        "CONTINUITY_CONTROLS": token,
+    }
     return Profile(
         name="reference",
         principals=keys,
         options=dict(options or {}),
         process=Process(
             (*start, *more),
-            env=_ENVIRONMENT,
+            env={**_ENVIRONMENT, **secret},
             alone=(f"--max-responses={_RESPONSES}",),
             keyless=(*server, "--public", *more),
+            keyless_env=_ENVIRONMENT,
             preload=_PRELOAD,
         ),
         # The only release there is takes over its own data.
-        previous=Process(start, env=_ENVIRONMENT, preload=_PRELOAD),
+        previous=Process(start, env={**_ENVIRONMENT, **secret}, preload=_PRELOAD),
         token=token,
         origin=ORIGIN,
         limits=Limits(parallel=32, responses=_RESPONSES, body=_BODY, disturbed=8),

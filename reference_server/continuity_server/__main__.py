@@ -4,6 +4,7 @@ import asyncio
 import gc
 import json
 import logging
+import os
 import signal
 import sys
 
@@ -14,6 +15,7 @@ from continuity_server.store.upgrade import StoreUnusableError
 
 def main(arguments: list[str] | None = None) -> int:
     settings = parse(arguments)
+    os.umask(0o077)  # conversations are nobody else's business, on this machine neither
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     if settings.list_defects:
         sys.stdout.write(json.dumps(list_defects(), indent=1) + "\n")
@@ -37,7 +39,10 @@ async def _serve(settings: Settings, parts: Parts) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with serving(settings, parts) as url:
-        logging.getLogger("continuity").info("sessions are stored in %s (--db)", settings.db)
+        logger = logging.getLogger("continuity")
+        logger.info("sessions are stored in %s (--db)", settings.db)
+        for warning in settings.warnings():
+            logger.warning("%s", warning)
         # What is loaded now stays until the end: the garbage collector need not look at it again and again.
         gc.freeze()
         sys.stdout.write(f"listening on {url}\n")

@@ -5,6 +5,7 @@ A part is a class: `Rules`, `Store`, `Agent`, a handler … A defect is one or m
 
 import errno
 import os
+import socket
 import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -31,8 +32,10 @@ from continuity_server.settings import Settings
 from continuity_server.store.backfill import Backfill
 from continuity_server.store.deletions import Deletions
 from continuity_server.store.histories import Histories
+from continuity_server.store.shared_locks import SharedLocks
 from continuity_server.store.store import Store
 from continuity_server.store.upgrade import Upgrade
+from continuity_server.store.wal import database_file
 from continuity_server.store.writer import Writer
 from continuity_server.turn.agent import Agent
 from continuity_server.turn.commit import Committer
@@ -46,6 +49,11 @@ if TYPE_CHECKING:
     from continuity_server.defects import Defect
 
 _SHUTDOWN_SECONDS: Final = 5.0
+_IDLE_SECONDS: Final = 60.0
+"""How long a connection may take to send a request, the first one too."""
+_READER_SECONDS: Final = 10.0
+"""How long a client may take nothing of an answer that waits for it."""
+_BACKLOG: Final = 1024
 P = TypeVar("P")
 
 
@@ -101,22 +109,29 @@ async def serving(settings: Settings, parts: Parts) -> AsyncIterator[str]:
         offered = settings.options.environment != "none"
         workspace = Workspace(_workspace_folder(settings, stack), offered=offered)
         app = assemble(settings=settings, parts=parts, rules=rules, store=store, model=model, workspace=workspace)
-        runner = web.AppRunner(app.build(), access_log=None, shutdown_timeout=_SHUTDOWN_SECONDS)
+        runner = web.AppRunner(
+            app.build(), access_log=None, shutdown_timeout=_SHUTDOWN_SECONDS, keepalive_timeout=_IDLE_SECONDS
+        )
         await runner.setup()
         stack.push_async_callback(runner.cleanup)
-        await _listen(web.TCPSite(runner, settings.host, settings.port, backlog=1024), settings)
+        await web.SockSite(runner, listening(settings), backlog=_BACKLOG).start()
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
         yield f"http://{host}:{runner.addresses[0][1]}"
 
 
-async def _listen(site: web.TCPSite, settings: Settings) -> None:
+def listening(settings: Settings) -> socket.socket:
+    """Return a socket that listens. The system ends a connection whose reader takes nothing for a while, so that it holds neither its session nor memory."""
     try:
-        await site.start()
+        family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+        listens = socket.create_server((settings.host, settings.port), family=family, backlog=_BACKLOG)
+        if hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux
+            listens.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(_READER_SECONDS * 1000))
     except OSError as error:
         taken = error.errno == errno.EADDRINUSE
         why = "another program uses this port" if taken else os.strerror(error.errno or 0)
         where = f"{settings.host} port {settings.port}"
         raise NotListeningError(f"{where}: the server cannot listen: {why}. Choose another with --port.") from None
+    return listens
 
 
 def open_store(settings: Settings, rules: Rules, parts: Parts) -> Store:
@@ -124,14 +139,15 @@ def open_store(settings: Settings, rules: Rules, parts: Parts) -> Store:
     backfill = parts[Backfill](rules)
     connection = parts[Upgrade](rules, backfill, settings.first_principal).open(settings.db)
     histories, deletions, writer = parts[Histories](connection), parts[Deletions](connection), parts[Writer](connection)
-    return parts[Store](connection, rules, histories, deletions, backfill, writer)
+    shared = parts[SharedLocks](database_file(connection))
+    return parts[Store](connection, rules, histories, deletions, backfill, writer, shared)
 
 
 def assemble(  # noqa: PLR0913 - the root knows everything
     *, settings: Settings, parts: Parts, rules: Rules, store: Store, model: Model, workspace: Workspace
 ) -> App:
     """Build the agent and the handlers, and give each what it needs."""
-    locks = parts[Locks](rules)
+    locks = parts[Locks](rules, store.locks)
     resolver = parts[Resolver](store, rules)
     committer = parts[Committer](store, rules, settings.max_responses)
     agent = parts[Agent](
@@ -149,6 +165,7 @@ def assemble(  # noqa: PLR0913 - the root knows everything
         settings,
         rules,
         parts[Middleware](settings, rules, access),
+        store,
         chat=parts[ChatHandler](rules, access, agent, parts[ChatStream]),
         responses=parts[ResponsesHandler](rules, access, agent, store, parts[ResponseEvents]),
         conversations=parts[ConversationsHandler](rules, access, store, resolver, locks),

@@ -3,7 +3,10 @@
 import argparse
 import ipaddress
 import os
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import Final
 
 HEADER: Final = "X-Hermes-Session-Id"
@@ -82,6 +85,19 @@ class Settings:
         return not self.keys and not self.public and is_loopback(self.host)
 
     @property
+    def is_shared(self) -> bool:
+        """CONCUR-06: several processes may use a database in a file."""
+        return self.db != ":memory:"
+
+    def warnings(self) -> Iterator[str]:
+        """Yield what an operator may not have meant."""
+        if not self.keys and not is_loopback(self.host):
+            yield "anybody who reaches this address can use the server: it has no keys (--key-file)"
+        secrets = Counter(key.secret for key in {key.secret + key.principal: key for key in self.keys}.values())
+        if any(principals > 1 for principals in secrets.values()):
+            yield "one secret is given to several principals: whoever has it is the first of them"
+
+    @property
     def first_principal(self) -> str:
         """The principal that the rows of an old database belong to."""
         return self.keys[0].principal if self.keys else KEYLESS
@@ -98,17 +114,25 @@ def is_loopback(host: str) -> bool:
 
 def parse(arguments: list[str] | None = None) -> Settings:
     """Parse the command line. A mistake ends the process with status 2 and a message."""
-    values = _parser().parse_args(arguments)
+    parser = _parser()
+    values = parser.parse_args(arguments)
+    try:
+        from_environment = _keys(os.environ.get("CONTINUITY_KEYS", ""))
+    except argparse.ArgumentTypeError as error:
+        parser.error(f"CONTINUITY_KEYS: {error}")
+    keys = (*values.key, *values.key_file, *from_environment)
+    # What one principal's tools wrote must not be there for another's, unless the operator says so.
+    apart = {"environment": "per-session"} if len({key.principal for key in keys}) > 1 else {}
     return Settings(
         host=values.host,
         port=values.port,
         db=values.db,
-        keys=tuple(values.key),
+        keys=keys,
         model=values.model,
         model_key=os.environ.get("CONTINUITY_MODEL_KEY"),
-        controls=values.controls,
+        controls=values.controls or os.environ.get("CONTINUITY_CONTROLS"),
         defects=tuple(values.defect),
-        options=Options(**dict(values.option)),
+        options=Options(**{**apart, **dict(values.option)}),
         cors=tuple(values.cors),
         other_headers=tuple(values.header),
         max_responses=values.max_responses,
@@ -125,9 +149,27 @@ def _parser() -> argparse.ArgumentParser:
     add("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     add("--port", type=int, default=8642, help="port to listen on; 0 takes any free one (default: %(default)s)")
     add("--db", default="continuity.db", help='SQLite file, or ":memory:" (default: %(default)s)')
-    add("--key", type=_key, action="append", default=[], metavar="NAME=SECRET", help="an API key and its principal")
+    add(
+        "--key-file",
+        type=_key_file,
+        default=(),
+        metavar="FILE",
+        help="API keys, a line NAME=SECRET for each; or set CONTINUITY_KEYS to such lines",
+    )
+    add(
+        "--key",
+        type=_key,
+        action="append",
+        default=[],
+        metavar="NAME=SECRET",
+        help="an API key and its principal; others on this machine can see it: prefer --key-file",
+    )
     add("--model", metavar="URL", help="OpenAI-compatible base URL that ends in /v1 (default: the built-in model)")
-    add("--controls", metavar="TOKEN", help="turn the control API on, for whoever has this token")
+    add(
+        "--controls",
+        metavar="TOKEN",
+        help="turn the control API on, for whoever has this token (or set CONTINUITY_CONTROLS)",
+    )
     add(
         "--defect",
         action="append",
@@ -186,6 +228,17 @@ def _key(text: str) -> Key:
     if not name or not secret:
         raise argparse.ArgumentTypeError("a key is NAME=SECRET, and neither may be empty")
     return Key(name, secret)
+
+
+def _key_file(path: str) -> tuple[Key, ...]:
+    try:
+        return _keys(Path(path).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise argparse.ArgumentTypeError(f"{path} cannot be read: {error}") from None
+
+
+def _keys(lines: str) -> tuple[Key, ...]:
+    return tuple(_key(line.strip()) for line in lines.splitlines() if line.strip() and not line.startswith("#"))
 
 
 def _option(text: str) -> tuple[str, str]:

@@ -21,8 +21,8 @@ REQUESTS = TURNS | {"get", "delete", "request"}
 """The verbs that send one HTTP request and get one answer."""
 
 _VARIABLE = re.compile(r"\$[a-z][a-z0-9-]*")
-_DISTURBING = frozenset({"restart", "kill", "break_store", "legacy", "previous", "evict-by-pressure"})
-_CONTROL_VERBS = frozenset({"restart", "kill", "break_store", "legacy"})
+_DISTURBING = frozenset({"restart", "kill", "break_store", "legacy", "replicas", "previous", "evict-by-pressure"})
+_CONTROL_VERBS = frozenset({"restart", "kill", "break_store", "legacy", "replicas"})
 _RELEASE_VERBS = frozenset({"start_previous", "upgrade"})
 
 

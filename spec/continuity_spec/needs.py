@@ -29,6 +29,8 @@ def _needs(step: Step) -> Iterator[str]:
         yield "conversations"
     if step.verb in {"get", "delete"} and "session" in step.params:
         yield "sessions"
+    if step.verb == "replicas":
+        yield "replicas"
     if step.params.get("as") == "bob":
         yield "tenants"
     if step.verb in TURNS:

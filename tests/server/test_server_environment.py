@@ -4,6 +4,8 @@ import pytest
 from reference_process import HEADER, KEYS, running
 from scripted_model import CallTool, Say
 
+from continuity_server.settings import parse
+
 MISSING = "error: there is no note of that name"
 
 
@@ -66,3 +68,12 @@ def test_the_shared_environment_is_called_default(started, model, session, envir
 
     assert len(folders) == 1
     assert (folders == ["default"]) is (environment == "shared")
+
+
+def test_principals_share_an_environment_only_if_the_operator_says_so():
+    two = ["--key", "alice=a", "--key", "bob=b"]
+
+    assert parse([]).options.environment == "shared"
+    assert parse(["--key", "alice=a", "--key", "alice=b"]).options.environment == "shared"
+    assert parse(two).options.environment == "per-session"
+    assert parse([*two, "--option", "environment=shared"]).options.environment == "shared"

@@ -49,7 +49,7 @@ class ScriptedModel:
 
     def __enter__(self):
         self._thread.start()
-        app = web.Application()
+        app = web.Application(client_max_size=64 * 1024 * 1024)
         app.router.add_post("/v1/chat/completions", self._complete)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
         self._do(self._runner.setup())

@@ -47,6 +47,8 @@ UNSTEADY: Mapping[str, Collection[str]] = {
     "slug-race-loses-turns": (),
     "rotation-race-two-children": (),
     "migration-race-second-process-dies": (),
+    "processes-do-not-wait": (),
+    "slug-raced-by-processes": (),
     "migration-not-atomic": (),
     "turns-share-a-base": ("CONCUR-04", "ECHO-11"),
     "turns-at-once-are-500": ("CONCUR-04", "ECHO-11", "SLUG-13"),

@@ -37,6 +37,7 @@ _SURVIVES: Final[Mapping[str, str]] = {
     "evict": "state that survives the eviction of a response",
     "break_store": "a decision for the time in which the store is down",
     "legacy": "an upgrade of old databases in place",
+    "replicas": "turns of one session one after the other in all processes",
 }
 
 

@@ -174,11 +174,18 @@ class Dialogue:
             )
             return [await turn]
         say, labels = str(step.params["say"]), self._labels_of(step)
-        turns = (self._turn(step, number, label, alone=False) for label in labels)
+        turns = (self._turn(self._copy(step, k), number, label, alone=False) for k, label in enumerate(labels))
         async with meeting(self.context, self._marks_of([step]) if alone else ()):
             exchanges = await asyncio.gather(*turns)
         self.record.copies[say] = [exchange.label for exchange in exchanges if exchange.answer.accepted]
         return list(exchanges)
+
+    def _copy(self, step: Step, number: int) -> Step:
+        """One copy of a turn. With `server: each` the copies go to all processes in turn."""
+        if step.params.get("server") != "each":
+            return step
+        servers = 1 + len(self.context.server.twins)
+        return replace(step, params={**step.params, "server": 1 + number % servers})
 
     def _labels_of(self, step: Step) -> list[str]:
         """The labels of a turn: its own, or those of its copies."""

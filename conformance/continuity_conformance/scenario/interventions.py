@@ -35,6 +35,7 @@ _BY_PROCESS: Final[Mapping[str, str]] = {
     "restart": "SIGTERM to its process, then a new one was started",
     "kill": "SIGKILL to its process, then a new one was started",
     "legacy": "its process was ended, its database replaced by an old one, and then started anew",
+    "replicas": "more processes were started in the folder of the first one",
     "start_previous": "its process was ended, and that of its previous release started without any data",
     "upgrade": "the process of the previous release was ended, and this release started on its data",
 }
@@ -113,6 +114,8 @@ class Interventions:
                 await self._add_legacy(step)
             case "legacy":
                 await self._legacy(step.params)
+            case "replicas":
+                await self._context.controls.replicas(int(str(step.params["servers"])))
             case "start_previous":
                 await self._context.controls.start_previous()
             case "upgrade":

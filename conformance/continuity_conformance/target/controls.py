@@ -54,7 +54,7 @@ class Controls:
     def available(self) -> frozenset[str]:
         """What the needs of a scenario may name on this server."""
         profile = self._server.profile
-        process = {"restart", "kill"} if self._server.started else set()
+        process = {"restart", "kill", "replicas"} if self._server.started else set()
         legacy = {"legacy"} if self._server.started and profile.legacy else set()
         legacy |= {"previous"} if self._server.started and profile.previous else set()
         pressure = {"evict-by-pressure"} if profile.limits.responses else set()
@@ -75,6 +75,10 @@ class Controls:
     async def legacy(self, rows: Sequence[OldRow], servers: int = 1) -> None:
         """Restart the target on an old database with these rows, with so many processes."""
         await self._server.restart_on_database(old_database(rows), servers)
+
+    async def replicas(self, servers: int) -> None:
+        """Start more processes on the store of the running target, so that there are this many."""
+        await self._server.start_twins(servers - 1)
 
     async def add_legacy(self, rows: Sequence[OldRow]) -> None:
         """Write rows into the database of the running target, in the statements of the old schema."""

@@ -77,6 +77,12 @@ class Server:
         for error in filter(None, await asyncio.gather(*starts, return_exceptions=True)):
             raise error
 
+    async def start_twins(self, twins: int) -> None:
+        """Start so many more processes in the folder of the running one."""
+        assert self.started is not None, "only a target that the kit started has twins"
+        self.twins = [self.started.twin() for _ in range(twins)]
+        await asyncio.gather(*(twin.start() for twin in self.twins))
+
     async def kill_during_start(self, write: Callable[[Path], None], starts: float) -> None:
         """Stop, replace the database, start, kill the process while it works on the database, and start again.
 

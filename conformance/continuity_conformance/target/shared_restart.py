@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, asynccontextmanager
 from continuity_conformance.core.errors import ContinuityError
 from continuity_conformance.core.failure import Untested
 
-_DISTURBING = frozenset({"kill", "break_store", "legacy", "previous", "evict-by-pressure"})
+_DISTURBING = frozenset({"kill", "break_store", "legacy", "replicas", "previous", "evict-by-pressure"})
 """The controls that disturb other scenarios in more ways than a restart."""
 
 

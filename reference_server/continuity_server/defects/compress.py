@@ -307,8 +307,8 @@ class DerivedBodySentWholeAgain(Rules):
 class BranchFollowedAfterRestart(Store):
     _repaired = False
 
-    def backfill(self) -> None:
-        super().backfill()
+    async def backfill(self) -> None:
+        await super().backfill()
         if not self._repaired:
             self._connection.execute(
                 "UPDATE sessions AS origin SET next=(SELECT max(id) FROM sessions WHERE owner=origin.owner "

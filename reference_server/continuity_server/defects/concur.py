@@ -1,6 +1,6 @@
 """Defects of CONCUR: turns that cross each other, sessions that mix, and one that stops them all."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Hashable
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import fields, replace
 from typing import ClassVar
@@ -31,6 +31,25 @@ class TurnsShareABase(Locks):
 
     def slug(self, principal: str, slug: str) -> Held:  # noqa: ARG002 - nor by slug
         return nullcontext(enter_result=False)
+
+
+@defect(
+    "processes-do-not-wait",
+    "Turns of one session wait for each other in one process, and not for those of another process on the same database.",
+)
+class ProcessesDoNotWait(Locks):
+    async def _waits_for_others(self, name: Hashable, *, queue: bool) -> bool:  # noqa: ARG002 - that is the defect
+        return False
+
+
+@defect(
+    "slug-raced-by-processes",
+    "Two processes that get the first turn of a new slug at the same time create a session each: one of them is lost.",
+)
+class SlugRacedByProcesses(Locks):
+    async def _waits_for_others(self, name: Hashable, *, queue: bool) -> bool:
+        raced = isinstance(name, tuple) and name[0] == "slug"
+        return False if raced else await super()._waits_for_others(name, queue=queue)
 
 
 @defect(

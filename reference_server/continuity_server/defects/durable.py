@@ -87,9 +87,13 @@ class AcknowledgedBeforeStored(Writer):
             super()._commit()
         super().close()
 
-    def check(self) -> None:
+    async def check(self) -> None:
         if not self._connection.in_transaction:
-            super().check()
+            await super().check()
+
+    def _sync(self) -> None:
+        batch, self._committed = self._committed, []
+        self._settle(batch, None)
 
     def _begin(self) -> None:
         if not self._connection.in_transaction:

@@ -283,7 +283,7 @@ class ErrorTextAsAnswer(Agent):
 
 @defect("unstored-turn-acknowledged", "A turn that could not be stored is answered 200.", "hermes-agent 0.19.0")
 class UnstoredTurnAcknowledged(Committer):
-    def check(self) -> None:
+    async def check(self) -> None:
         pass
 
     async def commit(self, write: Write) -> None:

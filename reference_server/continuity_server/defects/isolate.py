@@ -392,9 +392,9 @@ class _ForeignResponseRefused(ResponsesHandler):
 
 
 class _ForeignSessionRefused(SessionsHandler):
-    def _session(self, request: web.Request) -> Session:
+    async def _session(self, request: web.Request) -> Session:
         _refuse_foreign(self._store, request[PRINCIPAL], request.match_info["id"])
-        return super()._session(request)
+        return await super()._session(request)
 
 
 @defect(

@@ -113,7 +113,7 @@ class _StoringAgent(Agent):
     """An agent that stores a part of a turn with `store: false`; by itself nothing but an empty session."""
 
     async def _answer_unstored(self, turn: Turn) -> Outcome:
-        self._committer.check()
+        await self._committer.check()
         output = await self._ask_model(turn)
         write = self._committer.write(turn, output, await self._compression(turn, output))
         after = self._info_after(turn, write.history.session)

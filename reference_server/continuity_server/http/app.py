@@ -11,6 +11,7 @@ from continuity_server.http.responses import ResponsesHandler
 from continuity_server.http.sessions import SessionsHandler
 from continuity_server.rules import Rules
 from continuity_server.settings import DEFAULT_MODEL, Settings
+from continuity_server.store.store import Store
 
 
 class App:
@@ -21,6 +22,7 @@ class App:
         settings: Settings,
         rules: Rules,
         middleware: Middleware,
+        store: Store,
         *,
         chat: ChatHandler,
         responses: ResponsesHandler,
@@ -31,6 +33,7 @@ class App:
         self._settings = settings
         self._rules = rules
         self._middleware = middleware
+        self._store = store
         self._chat = chat
         self._responses = responses
         self._conversations = conversations
@@ -66,7 +69,9 @@ class App:
         ]
 
     async def _health(self, _: web.Request) -> web.Response:
-        return answer({"status": "ok"})
+        """Say whether the store works too. The status stays 200: this server runs, and a restart mends no disk."""
+        failures = self._store.failures()
+        return answer({"status": "degraded", "store": failures} if failures else {"status": "ok"})
 
     async def _models(self, _: web.Request) -> web.Response:
         model = {"id": DEFAULT_MODEL, "object": "model", "created": 0, "owned_by": "session-continuity"}

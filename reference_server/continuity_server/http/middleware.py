@@ -11,8 +11,8 @@ from continuity_server.rules import Rules
 from continuity_server.rules.echo import CORS_ALLOWED, CORS_EXPOSED
 from continuity_server.rules.error import Case, Refusal
 from continuity_server.settings import Settings
+from continuity_server.store.disk import StoreUnwritableError
 from continuity_server.store.store import StoreUnreadableError
-from continuity_server.store.writer import StoreUnwritableError
 
 logger = logging.getLogger("continuity.app")
 
@@ -74,8 +74,10 @@ class Middleware:
 
     @web.middleware
     async def key(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """ISOLATE-01: the key is checked first, before anything is read."""
+        """ISOLATE-01: the key is checked first, before anything is read. Without keys it is where the request comes from."""
         wanted = self._rules.wants_key(request.method, request.path)
+        if wanted:
+            self._access.check_origin(request)
         request[PRINCIPAL] = self._access.principal(request) if wanted else self._settings.first_principal
         return await handler(request)
 

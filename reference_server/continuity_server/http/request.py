@@ -1,8 +1,10 @@
 """Who is calling, with which session in the header; and how a handler answers. What every handler needs of a request."""
 
+import asyncio
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from aiohttp import web
 
@@ -11,11 +13,13 @@ from continuity_server.http.body import parsed
 from continuity_server.rules import Rules
 from continuity_server.rules.echo import Fields
 from continuity_server.rules.error import Case, Refusal, invalid
-from continuity_server.settings import KEYLESS, Settings
+from continuity_server.settings import KEYLESS, Settings, is_loopback
 
 PRINCIPAL: Final = web.RequestKey("principal", str)
 STREAMING: Final = web.RequestKey("streaming", bool)
 _LONGEST_KEY: Final = 256
+_BODY_SECONDS: Final = 60.0
+"""How long a body may take to arrive."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,19 @@ class Access:
             raise Refusal(Case.INVALID_KEY, "The API key is missing or wrong. Send a known one as a bearer token.")
         return principals[0]
 
+    def check_origin(self, request: web.Request) -> None:
+        """ISOLATE-02: a server without keys trusts this machine, and no web page that a browser on it shows.
+
+        A page may send what it likes, under a name of its own for this address too (DNS rebinding). Browsers say where it comes from.
+        """
+        if not self._single_user:
+            return
+        origin = request.headers.get("Origin")
+        allowed = origin is None or origin in self._settings.cors or "*" in self._settings.cors
+        if not is_loopback(_hostname(f"//{request.host}")) or not (allowed or is_loopback(_hostname(origin or ""))):
+            message = "This server has no keys, so it answers no web pages of other sites. Configure a key, or allow the site with --cors."
+            raise Refusal(Case.REQUIRES_KEY, message)
+
     def caller(self, request: web.Request) -> Caller:
         session = self._rules.sent_id(fields(request, self._names), self._settings.headers)
         if session is not None:
@@ -55,6 +72,13 @@ class Access:
     def check_may_continue(self) -> None:
         """ISOLATE-02: where nobody can prove that a session is theirs, none is continued."""
         self._rules.check_may_continue(keys=bool(self._settings.keys), single_user=self._single_user)
+
+
+def _hostname(url: str) -> str:
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:
+        return ""
 
 
 def fields(request: web.Request, names: Collection[bytes]) -> Fields:
@@ -70,12 +94,24 @@ def idempotency_key(request: web.Request) -> str | None:
     key = request.headers.get("Idempotency-Key")
     if key is not None and len(key) > _LONGEST_KEY:
         raise invalid(f"The Idempotency-Key has more than {_LONGEST_KEY} characters. Send a shorter one.")
+    if key is not None and not key.isascii() and any("\ud800" <= character <= "\udfff" for character in key):
+        raise invalid("The Idempotency-Key is no UTF-8. Send another one.")
     return key or None
 
 
 async def json_body(request: web.Request, rules: Rules) -> dict[str, Any]:
-    """Read the body, which must be a JSON object."""
-    return parsed(await request.read(), request.headers.get("Content-Type", ""), rules)
+    """Read the body, which must be a JSON object. What a web page sends without a type is none: it needs nobody's leave to send that anywhere."""
+    untyped = "text/plain" if "Origin" in request.headers else ""
+    return parsed(await _body(request), request.headers.get("Content-Type", untyped), rules)
+
+
+async def _body(request: web.Request) -> bytes:
+    try:
+        async with asyncio.timeout(_BODY_SECONDS):
+            return await request.read()
+    except TimeoutError:
+        message = f"The body did not arrive within {_BODY_SECONDS:g} s. Send it again."
+        raise Refusal(Case.INVALID_REQUEST, message) from None
 
 
 def answer(body: dict[str, Any], headers: Iterable[tuple[str, str]] = (), status: int = 200) -> web.Response:

@@ -74,7 +74,7 @@ class ResponsesHandler:
 
     async def delete(self, request: web.Request) -> web.Response:
         """SLUG-15, -18: that response only; its slug goes on in the same session."""
-        self._store.backfill()
+        await self._store.backfill()
         body = self._response(request)
         await self._store.delete_response(request[PRINCIPAL], body["id"])
         return answer({"id": body["id"], "object": "response", "deleted": True})

@@ -1,6 +1,6 @@
 """GET and DELETE /v1/sessions…: what is stored, as it is stored."""
 
-from typing import Any
+from typing import Any, Final
 
 from aiohttp import web
 
@@ -10,20 +10,23 @@ from continuity_server.rules.compress import Session
 from continuity_server.rules.echo import is_id
 from continuity_server.rules.error import Case, Refusal, invalid
 
+_LONGEST_NUMBER: Final = 20
+"""Digits of a number that is read. What is longer is too large, whatever follows."""
+
 
 class SessionsHandler(StoredHandler):
     """The endpoints. An id names that one session here: a compressed parent shows itself, not its tip (COMPRESS-10)."""
 
     async def get(self, request: web.Request) -> web.Response:
-        session = self._session(request)
+        session = await self._session(request)
         tip = self._resolver.tip(session.owner, session.id) or session
         slug = self._store.slug_of(session.owner, session.root)
         return answer({**_as_json(session), "tip_id": tip.id, "conversation": slug})
 
     async def list(self, request: web.Request) -> web.Response:
         """ISOLATE-06: the principal's own sessions, the newest first."""
-        self._prepare()
-        limit = self._rules.page_limit(request.query.get("limit", "20"))
+        await self._prepare()
+        limit = self._rules.page_limit(request.query.get("limit", "20")[:_LONGEST_NUMBER])
         after = request.query.get("after")
         if after is not None and not is_id(after):
             raise invalid("after is no id of a session.", "after")
@@ -32,7 +35,7 @@ class SessionsHandler(StoredHandler):
         return answer({"object": "list", "data": page, "has_more": len(sessions) > limit})
 
     async def messages(self, request: web.Request) -> web.Response:
-        session = self._session(request)
+        session = await self._session(request)
         stored = self._store.messages(session.owner, session.id, session.epoch)
         # A client may leave out the content of an assistant message with tool calls. Here each message has one.
         messages = [{"content": None, **message} for message in stored]
@@ -40,24 +43,24 @@ class SessionsHandler(StoredHandler):
 
     async def delete(self, request: web.Request) -> web.Response:
         """DELETE-01: the whole compression chain, once its running turn is over."""
-        session = self._session(request)
+        session = await self._session(request)
         async with self._locks.chain(session.owner, session.root):
-            session = self._session(request)
+            session = await self._session(request)
             await self._store.delete_sessions(session.owner, self._deleted_with(session))
         return answer({"id": session.id, "object": "session", "deleted": True})
 
-    def _session(self, request: web.Request) -> Session:
+    async def _session(self, request: web.Request) -> Session:
         """ISOLATE-06: the session of another principal is unknown."""
-        self._prepare()
+        await self._prepare()
         session = self._resolver.find(request[PRINCIPAL], request.match_info["id"])
         if session is None:
             raise Refusal(Case.SESSION_NOT_FOUND, "There is no session with this id.")
         return session
 
-    def _prepare(self) -> None:
+    async def _prepare(self) -> None:
         """MIGRATE-06: take over what a program with the old schema wrote, or else it would outlive the deletion of its session."""
         self._access.check_may_continue()
-        self._store.backfill()
+        await self._store.backfill()
 
 
 def _as_json(session: Session) -> dict[str, Any]:

@@ -1,12 +1,15 @@
 """Server-sent events: the answer opens with the first event, and a client that hangs up does not stop the turn."""
 
-from typing import Any
+from typing import Any, Final
 
 from aiohttp import web
 
 from continuity_server import fast_json
 from continuity_server.http.request import STREAMING
 from continuity_server.rules.echo import Fields
+
+_UNREAD: Final = 1024 * 1024
+"""How much may wait for a slow reader before the turn waits for it too."""
 
 
 class EventStream:
@@ -35,6 +38,8 @@ class EventStream:
         self._request[STREAMING] = True
         self._response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         self._response.headers.extend(fields)
+        if self._request.transport is not None:
+            self._request.transport.set_write_buffer_limits(high=_UNREAD)
         try:
             await self._response.prepare(self._request)
         except ConnectionError:

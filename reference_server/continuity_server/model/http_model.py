@@ -10,6 +10,7 @@ from continuity_server.model.types import Call, ModelFailedError, OnText, Reply,
 
 _TIMEOUT: Final = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=600)
 _TOO_MANY_REQUESTS: Final = 429
+_LARGEST_ANSWER: Final = 16 * 1024 * 1024
 
 
 class HttpModel:
@@ -37,16 +38,31 @@ class HttpModel:
 
 
 async def _plain(answer: aiohttp.ClientResponse) -> Reply:
-    body = await answer.json(content_type=None)
+    body = json.loads(await _whole(answer))
     message = body["choices"][0]["message"]
     calls = tuple(_call(call) for call in message.get("tool_calls") or [])
     return Reply(message.get("content") or "", calls, _usage(body))
 
 
+async def _whole(answer: aiohttp.ClientResponse) -> bytes:
+    """Read an answer, of a bounded size."""
+    pieces, size = [], 0
+    async for piece in answer.content.iter_any():
+        pieces.append(piece)
+        size += len(piece)
+        _check_size(size)
+    return b"".join(pieces)
+
+
+def _check_size(size: int) -> None:
+    if size > _LARGEST_ANSWER:
+        raise ModelFailedError("The model's answer is too large.")
+
+
 async def _streamed(answer: aiohttp.ClientResponse, on_text: OnText) -> Reply:
     texts: list[str] = []
     calls: dict[int, dict[str, Any]] = {}
-    usage, finished = Usage(), False
+    usage, finished, size = Usage(), False, 0
     async for chunk in _chunks(answer):
         usage = _usage(chunk) if chunk.get("usage") else usage
         for choice in chunk.get("choices") or []:
@@ -55,6 +71,8 @@ async def _streamed(answer: aiohttp.ClientResponse, on_text: OnText) -> Reply:
             _gather(calls, delta.get("tool_calls") or [])
             if text := delta.get("content"):
                 texts.append(text)
+                size += len(text)
+                _check_size(size)
                 await on_text(text)
     if not finished:
         raise ModelFailedError("The model broke off its answer.")

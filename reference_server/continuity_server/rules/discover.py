@@ -21,6 +21,7 @@ class DiscoverRules:
             "sessions",
             "client-tools",
         ]
+        offers += ["replicas"] if settings.is_shared else []
         offers += ["cors"] if settings.cors else []
         offers += ["tenants"] if len({key.principal for key in settings.keys}) > 1 else []
         return {

@@ -47,6 +47,7 @@ CREATE TABLE IF NOT EXISTS sessions (
     PRIMARY KEY (owner, id)
 );
 CREATE INDEX IF NOT EXISTS sessions_by_root ON sessions (owner, root);
+CREATE INDEX IF NOT EXISTS sessions_by_age ON sessions (owner);
 CREATE INDEX IF NOT EXISTS sessions_by_parent ON sessions (owner, parent);
 CREATE TABLE IF NOT EXISTS messages (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,

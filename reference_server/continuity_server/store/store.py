@@ -9,7 +9,7 @@ import json
 import logging
 import sqlite3
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 from continuity_server.rules import Rules
 from continuity_server.rules.compress import Covered, Session
@@ -17,12 +17,14 @@ from continuity_server.rules.messages import Message
 from continuity_server.rules.migrate import response_from_row
 from continuity_server.store.backfill import Backfill
 from continuity_server.store.deletions import Deletions
+from continuity_server.store.disk import StoreUnwritableError
 from continuity_server.store.faults import Faults
+from continuity_server.store.health import READ, Health
 from continuity_server.store.histories import LAST, Histories
 from continuity_server.store.records import Replay, StoredConversation, StoredResponse, StoredSlug, Write
-from continuity_server.store.upgrade import transaction
+from continuity_server.store.shared_locks import SharedLocks
 from continuity_server.store.write import add_conversation, apply, touch
-from continuity_server.store.writer import Change, StoreUnwritableError, Writer
+from continuity_server.store.writer import Change, Writer
 
 logger = logging.getLogger("continuity.store")
 
@@ -42,6 +44,7 @@ class Store:
         deletions: Deletions,
         backfill: Backfill,
         writer: Writer,
+        shared: SharedLocks,
     ) -> None:
         self._connection = connection
         self._rules = rules
@@ -52,21 +55,30 @@ class Store:
         self._checked: set[str] = set()
         self._relinked = 0
         self.faults = Faults(connection)
+        self.health = writer.health
+        self._readable = _Readable(self.health)
+        self.locks = shared
 
     def close(self) -> None:
         self._writer.close()
+        self.locks.close()
         self._connection.close()
 
-    def backfill(self) -> None:
+    async def backfill(self) -> None:
         """MIGRATE-06: complete what a program with the old schema wrote meanwhile, before anybody asks for it."""
-        if self._was_checked("backfill"):
+        if "backfill" in self._checked:
             return
         try:
-            if self._backfill.is_due(self._connection):
-                with transaction(self._connection):
-                    self._backfill.run(self._connection)
-        except sqlite3.Error as error:
+            while self._backfill.is_due(self._connection):
+                await self._change(lambda: self._backfill.run(self._connection))
+            self._was_checked("backfill")
+        except (sqlite3.Error, StoreUnwritableError) as error:
             logger.warning("rows of the old schema could not be taken over now: %s", error)
+
+    def failures(self) -> list[str]:
+        """Return what cannot be done now, for GET /health: `read`, `written`."""
+        self._writer.look()
+        return self.health.failures
 
     # Reading
 
@@ -77,11 +89,10 @@ class Store:
     def page_of_sessions(self, owner: str, after: str | None, limit: int) -> list[Session]:
         """Return a page of a principal's sessions, the newest first."""
         query = (
-            "WITH theirs AS (SELECT rowid AS place, * FROM sessions WHERE owner=?1) "
-            "SELECT * FROM theirs WHERE place<coalesce((SELECT place FROM theirs WHERE id=?2), 1<<62) "
-            "ORDER BY place DESC LIMIT ?3"
+            "SELECT * FROM sessions INDEXED BY sessions_by_age WHERE owner=?1 "
+            "AND rowid<coalesce((SELECT rowid FROM sessions WHERE owner=?1 AND id=?2), 1<<62) ORDER BY rowid DESC LIMIT ?3"
         )
-        return [_session(row[1:]) for row in self._read(query, owner, after, limit)]
+        return [_session(row) for row in self._read(query, owner, after, limit)]
 
     def family(self, owner: str, root: str) -> list[Session]:
         """Return a chain, the oldest session first, and whatever was forked or branched from it."""
@@ -92,7 +103,7 @@ class Store:
         return [_session(row) for row in self._read(query, owner, root)]
 
     def messages(self, owner: str, session: str, epoch: int, upto: int = LAST) -> list[Message]:
-        with _READABLE:
+        with self._readable:
             return self._histories.read(owner, session, epoch, upto)
 
     def links_version(self) -> tuple[int, int]:
@@ -100,7 +111,7 @@ class Store:
         return self._relinked, self._read("PRAGMA data_version")[0][0]
 
     def last_message(self, owner: str, session: str, epoch: int) -> int:
-        with _READABLE:
+        with self._readable:
             return self._histories.last(owner, session, epoch)
 
     def response(self, owner: str, response: str) -> StoredResponse | None:
@@ -133,7 +144,7 @@ class Store:
         return _replay(rows[0]) if rows else None
 
     def _read(self, query: str, *values: object) -> list[Any]:
-        with _READABLE:
+        with self._readable:
             return self._connection.execute(query, values).fetchall()
 
     def _response(self, row: tuple[Any, ...]) -> StoredResponse:
@@ -145,12 +156,12 @@ class Store:
 
     # Writing
 
-    def check_writable(self) -> None:
+    async def check_writable(self) -> None:
         """Raise StoreUnwritableError if a turn could not be stored now, so that it is refused before the model is asked."""
         if self._was_checked("writable"):
             return
         try:
-            self._writer.check()
+            await self._writer.check()
         except StoreUnwritableError:
             self._checked.discard("writable")
             raise
@@ -234,15 +245,16 @@ class Store:
 class _Readable:
     """A block that reads: what SQLite cannot read is StoreUnreadableError."""
 
+    def __init__(self, health: Health) -> None:
+        self._health = health
+
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         if isinstance(error, sqlite3.Error):
+            self._health.failed(READ, error)
             raise StoreUnreadableError from error
-
-
-_READABLE: Final = _Readable()
 
 
 def _session(row: tuple[Any, ...]) -> Session:

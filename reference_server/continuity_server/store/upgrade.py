@@ -19,7 +19,6 @@ logger = logging.getLogger("continuity.upgrade")
 
 _OLD_COLUMNS: Final = {"conversations": "name, response_id", "responses": "response_id, data, accessed_at"}
 _START_SECONDS: Final = 60
-_RUN_SECONDS: Final = 5
 Step = Callable[[sqlite3.Connection], None]
 Row = tuple[object, ...]
 
@@ -53,7 +52,7 @@ class Upgrade:
             _use_wal(connection)
             connection.execute(f"PRAGMA synchronous={SYNCHRONOUS}")
             self._run(connection)
-            connection.execute(f"PRAGMA busy_timeout={_RUN_SECONDS * 1000}")
+            connection.execute("PRAGMA busy_timeout=0")
         except sqlite3.Error as error:
             connection.close()
             message = f"The database cannot be used: {error}. It is {path}. Stop what has it locked, or name another with --db."

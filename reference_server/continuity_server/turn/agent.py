@@ -52,6 +52,7 @@ class Agent:
         self._summariser = summariser
         self._committer = committer
         self._locks = locks
+        self._version: object = None
 
     async def turn(self, request: TurnRequest, sink: Sink) -> Outcome:
         try:
@@ -63,16 +64,27 @@ class Agent:
     @asynccontextmanager
     async def _locked(self, request: TurnRequest) -> AsyncIterator[Destination]:
         """Hold the locks of a turn, and give its destination. CONCUR-01: turns of one chain run one after the other."""
-        self._store.backfill()
+        await self._store.backfill()
         async with self._slug_lock(request):
             while True:
+                seen = self._version
                 expected = self._resolver.destination(request)
                 async with self._chain_lock(request, expected) as waited:
-                    destination = self._confirmed(request, expected) if waited else expected
+                    # CONCUR-06: another process may have written before we had the lock.
+                    stale = self._version_now() != seen or waited
+                    destination = self._confirmed(request, expected) if stale else expected
                     if destination is not None:
                         yield destination
                         return
                 await asyncio.sleep(_RETRY_SECONDS)
+
+    def _version_now(self) -> object:
+        """Look up and return a value that changes when another process writes. Where that cannot be read, the turn finds out by itself."""
+        try:
+            self._version = self._store.links_version()
+        except StoreUnreadableError:
+            self._version = None
+        return self._version
 
     def _confirmed(self, request: TurnRequest, expected: Destination) -> Destination | None:
         """COMPRESS-11: look again, because the session may have rotated while the turn waited.
@@ -129,7 +141,7 @@ class Agent:
 
     async def _answer(self, turn: Turn) -> Outcome:
         """HISTORY-14: the turn is stored, all of it at once, before its answer ends."""
-        self._committer.check()
+        await self._committer.check()
         output = await self._ask_model(turn)
         compression = await self._summariser.compress(turn, output)
         write = self._committer.write(turn, output, compression)

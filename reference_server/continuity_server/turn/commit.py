@@ -8,9 +8,9 @@ from continuity_server.rules.compress import BRANCH, COMPRESSION
 from continuity_server.rules.echo import Surface
 from continuity_server.rules.error import Case, Refusal
 from continuity_server.rules.messages import Messages
+from continuity_server.store.disk import StoreUnwritableError
 from continuity_server.store.records import Ended, HistoryWrite, Replay, SlugWrite, Write
 from continuity_server.store.store import Store
-from continuity_server.store.writer import StoreUnwritableError
 from continuity_server.turn.summarise import Compression
 from continuity_server.turn.types import Destination, Turn, TurnInput, TurnOutput
 
@@ -23,10 +23,10 @@ class Committer:
         self._rules = rules
         self._max_responses = max_responses
 
-    def check(self) -> None:
+    async def check(self) -> None:
         """HISTORY-14: refuse a turn that cannot be stored before the model is asked."""
         try:
-            self._store.check_writable()
+            await self._store.check_writable()
         except StoreUnwritableError:
             raise _unstorable() from None
 
@@ -123,4 +123,5 @@ class Committer:
 
 
 def _unstorable() -> Refusal:
-    return Refusal(Case.HISTORY_UNAVAILABLE, "The turn cannot be stored now, so it is not answered. Try again later.")
+    message = "The turn cannot be stored now, so it is not answered. Try again later, with an Idempotency-Key if it must not run twice."
+    return Refusal(Case.HISTORY_UNAVAILABLE, message)

@@ -1,20 +1,26 @@
-"""Locks: turns of one session run one after the other, in the order in which they came."""
+"""Locks: turns of one session run one after the other, in the order in which they came, also if several processes share the database."""
 
 import asyncio
 from collections.abc import Hashable
 from contextlib import AbstractAsyncContextManager
+from typing import Final
 
 from continuity_server.rules import Rules
+from continuity_server.store.shared_locks import SharedLocks
+
+_LOOK_SECONDS: Final = 0.002
+"""How often a turn looks whether the other process is done with the session. It is a system call, and a turn takes far longer."""
 
 Held = AbstractAsyncContextManager[bool]
-"""A lock that is held while its block lasts. It tells whether it had to wait: if not, nothing has happened since."""
+"""A lock that is held while its block lasts. It tells whether it had to wait: if not, nothing has happened in this process since."""
 
 
 class Locks:
     """A lock for each name that is in use."""
 
-    def __init__(self, rules: Rules) -> None:
+    def __init__(self, rules: Rules, shared: SharedLocks) -> None:
         self._rules = rules
+        self._shared = shared
         self._locks: dict[Hashable, asyncio.Lock] = {}
         self._users: dict[Hashable, int] = {}
 
@@ -41,9 +47,23 @@ class Locks:
         except asyncio.CancelledError:
             self._forget(name)
             raise
+        try:
+            return await self._waits_for_others(name, queue=waits) or waits
+        except BaseException:
+            self.leave(name)
+            raise
+
+    async def _waits_for_others(self, name: Hashable, *, queue: bool) -> bool:
+        """CONCUR-06: wait until no other process has the lock, and tell whether one had it. A turn that waited here lets those in that wait there."""
+        waits = False
+        while not self._shared.take(name, queue=queue or waits):
+            self._rules.check_not_busy(busy=True)
+            waits = True
+            await asyncio.sleep(_LOOK_SECONDS)
         return waits
 
     def leave(self, name: Hashable) -> None:
+        self._shared.leave(name)
         self._locks[name].release()
         self._forget(name)
 

@@ -46,6 +46,8 @@ def _params(verb: str, value: Any) -> Mapping[str, object]:
         return {}
     if verb == "break_store":
         return {"what": value}
+    if verb == "replicas":
+        return {"servers": value}
     if verb == "control":
         [(name, params)] = value.items()
         return {"name": name, "params": params}

@@ -77,6 +77,8 @@ def control_phrases(step: Step) -> Phrases:
         servers = f"start {step.params['servers']} servers" if "servers" in step.params else "start"
         what = "an earlier release adds rows" if "add" in step.params else f"{servers} on an old database"
         return (what, *_rows(step.params["rows"]))
+    if step.verb == "replicas":
+        return (f"start more processes on the same store, {step.params['servers']} in all",)
     if step.verb in _RELEASES:
         return (_RELEASES[step.verb],)
     if step.verb == "break_store":

@@ -1,0 +1,30 @@
+"""Two server processes on one database, as during a rolling update: no turn is lost, and each sees those before it."""
+
+from contextlib import ExitStack
+from functools import partial
+
+import pytest
+import replicas
+from reference_process import KEYS, running
+
+KINDS = {
+    "header": partial(replicas.take_turns, send=replicas.by_header),
+    "stream": partial(replicas.take_turns, send=replicas.streamed),
+    "slug": partial(replicas.take_turns, send=replicas.by_slug),
+    "previous id": replicas.branch,
+    "idempotent": replicas.repeat,
+}
+ROTATING = ("--context", "60")
+"""A context so small that a session is compressed, and goes on under another id, every few turns."""
+
+
+@pytest.fixture(params=[(), ROTATING], ids=["plain", "rotating"])
+def servers(request, tmp_path):
+    with ExitStack() as stack:
+        start = ("--db", str(tmp_path / "c.db"), *KEYS, *request.param)
+        yield [stack.enter_context(running(*start)) for _ in range(2)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_turns_through_two_processes_see_each_other(servers, kind):
+    assert KINDS[kind](servers, conversations=4, turns=5) == []
