@@ -53,7 +53,7 @@ LAYERS = {
         "plugin results",
         "run report",
         "terminal",
-        "pytest doctor",
+        "pytest doctor torture",
         "cli",
     ],
     "continuity_plugins": [

@@ -128,6 +128,8 @@ class Transport:
             response = await sending
         except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
             return Answer(error=f"connection lost: {_in_words(error)}", stale=_REUSES.get() and not _began(error))
+        if request.on_begin is not None:
+            request.on_begin()
         async with response:
             return await (_read_to_the_end if request.on_answer else _read)(response, request)
 

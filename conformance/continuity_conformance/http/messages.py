@@ -45,6 +45,8 @@ class Request:
     key_in: str = "Authorization"
     on_answer: Callable[[], None] | None = field(default=None, compare=False, repr=False)
     """Called as soon as the client has the whole answer: the last byte of a plain one, the end marker of a stream."""
+    on_begin: Callable[[], None] | None = field(default=None, compare=False, repr=False)
+    """Called as soon as the answer begins."""
 
     @property
     def path(self) -> str:
