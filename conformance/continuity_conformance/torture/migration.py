@@ -18,7 +18,7 @@ _ORPHANS: Final = 400
 """Slugs without a response make a migration long enough to be killed in its middle."""
 _FIRST_NUMBER: Final = 100_001
 """These conversations have numbers of their own."""
-_LATEST: Final = 1.5
+_LATEST: Final = 1.2
 """A kill comes at the latest after so many times the time of a start."""
 
 
@@ -38,7 +38,7 @@ class Migrations:
         rows = [self._row(conversation, name) for conversation, name in zip(conversations, named, strict=True)]
         orphans = [OldRow(f"resp_gone_{new_mark()}", f"orphan-{new_mark()}") for _ in range(_ORPHANS)]
         rows[_SLUGS // 2 : _SLUGS // 2] = orphans
-        seconds = self._chance.uniform(0, _LATEST)
+        seconds = _LATEST * self._chance.random() ** 2  # most of a migration is at its beginning
         self._field.journal.note(0, "another process starts on an old database, and gets SIGKILL in its migration")
         await self._server.kill_during_start(old_database(rows), seconds)
         self._field.journal.note(0, "it was started again")

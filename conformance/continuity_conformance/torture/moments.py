@@ -37,7 +37,7 @@ WEIGHTS: Final = {
     Moment.LAST_BYTE: 4,
     Moment.ROTATION: 3,
     Moment.START: 1,
-    Moment.MIGRATION: 1,
+    Moment.MIGRATION: 2,
     Moment.STOPPED: 1,
 }
 """How often each moment is chosen, in proportion."""

@@ -26,7 +26,7 @@ def lines(result: CampaignResult, target: str, files: Sequence[Path]) -> Iterato
     yield from (f"  {count:4} {moment}" for moment, count in sorted(result.kills.items()))
     yield f"{counts.turns} turns: {counts.answered} answered, {counts.unanswered} unanswered, {counts.refused} refused; read back {counts.read_back} times"
     instead = sorted(counts.not_answered_with.items(), key=lambda each: -each[1])
-    yield from (f"  {count:4} × {visible(cut(said, _TEXT))}" for said, count in instead)
+    yield from (f"  {count:4} times {visible(cut(said, _TEXT))}" for said, count in instead)
     yield from (f"not done: {each}" for each in result.not_done)
     if result.not_read_at_the_end:
         yield f"{result.not_read_at_the_end} conversations were not read back at the end, because their responses may have been evicted"
