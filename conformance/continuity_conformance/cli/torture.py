@@ -13,13 +13,13 @@ from continuity_conformance.cli.options import add_options, add_target
 from continuity_conformance.core.errors import ContinuityError, UsageError
 from continuity_conformance.results.redaction import redactor_of
 from continuity_conformance.target.resolve import resolve
+from continuity_conformance.torture.audit.journal import Journal
 from continuity_conformance.torture.campaign import Plan, Progress
 from continuity_conformance.torture.drawing import write_page
-from continuity_conformance.torture.field import Counts
 from continuity_conformance.torture.progress import Display
-from continuity_conformance.torture.replica import Journal
 from continuity_conformance.torture.result import CampaignResult, write
 from continuity_conformance.torture.stage import Stage
+from continuity_conformance.torture.state import Counts
 from continuity_conformance.torture.words import lines
 
 _SEEDS: Final = 1_000_000

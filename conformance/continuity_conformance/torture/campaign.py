@@ -11,16 +11,16 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from continuity_conformance.core.errors import NotStartedError
-from continuity_conformance.torture.checker import audit
+from continuity_conformance.torture.audit.checker import audit
+from continuity_conformance.torture.audit.history import FoundViolation, Violation
 from continuity_conformance.torture.client import Client
-from continuity_conformance.torture.conversation import Conversation, Kind, kinds_of, shared_kinds
-from continuity_conformance.torture.field import Field
-from continuity_conformance.torture.history import Finding, Violation
+from continuity_conformance.torture.conversation import Conversation, ConversationKind, kinds_of, shared_kinds
 from continuity_conformance.torture.migration import Migrations
 from continuity_conformance.torture.moments import OF_A_TURN, WEIGHTS, Moment, Trap, delay_of
 from continuity_conformance.torture.read_back import read_back
 from continuity_conformance.torture.replica import KILL, TERMINATE, Replica
 from continuity_conformance.torture.slots import Names, Slot
+from continuity_conformance.torture.state import CampaignState
 
 _INTERLUDES: Final = 0.1
 """How many kills have a SIGTERM before them, and how many a SIGSTOP."""
@@ -50,7 +50,7 @@ class Progress:
     moments: Counter[str] = field(default_factory=Counter)
     terminations: int = 0
     pauses: int = 0
-    findings: list[tuple[Finding, Conversation]] = field(default_factory=list)
+    findings: list[tuple[FoundViolation, Conversation]] = field(default_factory=list)
     stopped: bool = False
     """The user stopped it."""
     not_read_at_the_end: int = 0
@@ -61,13 +61,13 @@ class Progress:
         return sum(self.moments.values())
 
 
-class Campaign:
+class CrashCampaign:
     """Plays one campaign on a target that is up. `migrations`: None where the target has no old database to migrate."""
 
     def __init__(
-        self, field: Field, plan: Plan, progress: Progress, *, rotates: bool, migrations: Migrations | None
+        self, state: CampaignState, plan: Plan, progress: Progress, *, rotates: bool, migrations: Migrations | None
     ) -> None:
-        self._field = field
+        self._state = state
         self._plan = plan
         self._chance = random.Random(f"continuity torture {plan.seed}")  # noqa: S311 - to repeat it, not for security
         self._migrations = migrations
@@ -84,25 +84,25 @@ class Campaign:
         return [*(each for slot in slots for each in slot.all), *self._old]
 
     def _offered_moments(self) -> tuple[Moment, ...]:
-        own_kill = any(replica.has_own_kill for replica in self._field.replicas)
+        own_kill = any(replica.has_own_kill for replica in self._state.replicas)
         missing = set() if self._rotates else {Moment.ROTATION}
         missing |= set() if self._migrations is not None else {Moment.MIGRATION}
         missing |= {Moment.STOPPED} if own_kill else set()
         return tuple(moment for moment in WEIGHTS if moment not in missing)
 
     def _new_clients(self) -> list[Client]:
-        context, count = self._field.context, self._plan.clients
+        context, count = self._state.context, self._plan.clients
         principals = sorted(context.target.profile.everyone) or ["alice"]
         numbers, names = itertools.count(1), Names(context, principals)
-        kinds = [*kinds_of(context), *([Kind.LONG] if self._rotates and not self._field.compresses else [])]
+        kinds = [*kinds_of(context), *([ConversationKind.LONG] if self._rotates and not self._state.compresses else [])]
         shared = shared_kinds(context) if count >= _SHARED else ()
         slots = [self._slot(kinds, principals, k, names, numbers) for k in range(count - (2 if shared else 0))]
         slots += [self._slot(shared, principals, count, names, numbers)] * 2 if shared else []
-        return [Client(self._field, slot, self._child(f"client {k}")) for k, slot in enumerate(slots)]
+        return [Client(self._state, slot, self._child(f"client {k}")) for k, slot in enumerate(slots)]
 
     def _slot(
         self,
-        kinds: Sequence[Kind],
+        kinds: Sequence[ConversationKind],
         principals: Sequence[str],
         number: int,
         names: Names,
@@ -125,7 +125,7 @@ class Campaign:
             self.progress.phase = "reading back"
             await self._finish(running)
         except NotStartedError as error:
-            self._found(Finding(Violation.NOT_STARTED, "the target", str(error), self._field.journal.now), None)
+            self._found(FoundViolation(Violation.NOT_STARTED, "the target", str(error), self._state.journal.now), None)
         finally:
             for task in running:
                 task.cancel()
@@ -133,7 +133,7 @@ class Campaign:
 
     def _goes_on(self) -> bool:
         done = self.progress.stopped or self.progress.kills >= self._plan.kills
-        late = self._field.journal.now > self._plan.minutes * 60
+        late = self._state.journal.now > self._plan.minutes * 60
         return not (done or late or (self._plan.stop_at_first and self.progress.findings))
 
     async def _round(self) -> None:
@@ -145,7 +145,7 @@ class Campaign:
             await self._kill_one(Moment.RANDOM, TERMINATE)
         if Moment.STOPPED in moments and chance.random() < _INTERLUDES:
             self.progress.pauses += 1
-            await chance.choice(self._field.replicas).pause(chance.uniform(0.01, _LONGEST_PAUSE))
+            await chance.choice(self._state.replicas).pause(chance.uniform(0.01, _LONGEST_PAUSE))
         moment = chance.choices(moments, [WEIGHTS[each] for each in moments])[0]
         if moment is Moment.MIGRATION:
             await self._kill_migration()
@@ -154,19 +154,19 @@ class Campaign:
         self._audit(self._newest())
 
     async def _some_turns(self) -> None:
-        wanted = self._field.counts.answered + self._chance.randint(0, 2 * self._plan.clients)
+        wanted = self._state.counts.answered + self._chance.randint(0, 2 * self._plan.clients)
         with suppress(TimeoutError):
             async with asyncio.timeout(self._patience):
-                while self._field.counts.answered < wanted:  # noqa: ASYNC110 - every client counts, and none is waited for
+                while self._state.counts.answered < wanted:  # noqa: ASYNC110 - every client counts, and none is waited for
                     await asyncio.sleep(0.002)
 
     @property
     def _patience(self) -> float:
-        return 2 + 2 * self._field.replicas[0].start_seconds
+        return 2 + 2 * self._state.replicas[0].start_seconds
 
     async def _kill_one(self, moment: Moment, how: signal.Signals = KILL) -> Moment:
         """Kill a process and start it again. Returns the moment in which the kill came: one that did not come about is a random one."""
-        replica = self._chance.choice(self._field.replicas)
+        replica = self._chance.choice(self._state.replicas)
         if moment in OF_A_TURN and how is KILL:
             replica = await self._trap(moment) or replica
         if moment is Moment.STOPPED:
@@ -190,22 +190,22 @@ class Campaign:
         client.trap = Trap(
             moment, delay_of(moment, self._chance), lambda number: self._by_number(number).strike(moment)
         )
-        struck = {asyncio.ensure_future(replica.struck.wait()): replica for replica in self._field.replicas}
+        struck = {asyncio.ensure_future(replica.struck.wait()): replica for replica in self._state.replicas}
         done, waiting = await asyncio.wait(struck, timeout=self._patience, return_when=asyncio.FIRST_COMPLETED)
         for each in waiting:
             each.cancel()
-        client.trap = self._field.probe.on_summary = None
+        client.trap = self._state.probe.on_summary = None
         return struck[done.pop()] if done else None
 
     def _by_number(self, number: int) -> Replica:
-        return self._field.replicas[number - 1]
+        return self._state.replicas[number - 1]
 
     async def _recover(self, replica: Replica, how: signal.Signals, *, starts: int) -> None:
         """Wait for the end, start again, and wait until every client has read its conversation back."""
         for client in self._clients:
             client.audited.clear()
         await replica.ended(how)
-        ended = self._field.journal.now
+        ended = self._state.journal.now
         for _ in range(starts):
             await replica.begin_start_and_kill(self._chance.uniform(0, 1.1 * replica.start_seconds))
             self.progress.moments[Moment.START] += 1
@@ -218,7 +218,7 @@ class Campaign:
 
     async def _audited(self) -> None:
         with suppress(TimeoutError):
-            async with asyncio.timeout(4 * self._field.context.target.profile.limits.turn_seconds):
+            async with asyncio.timeout(4 * self._state.context.target.profile.limits.turn_seconds):
                 await asyncio.gather(*(client.audited.wait() for client in self._clients))
 
     async def _kill_migration(self) -> None:
@@ -237,13 +237,13 @@ class Campaign:
     def _audit(self, conversations: Sequence[Conversation]) -> None:
         for conversation in conversations:
             if not conversation.broken:
-                found = audit(conversation.history(), self._field.probe.asked, self._field.owners)
+                found = audit(conversation.history(), self._state.probe.asked, self._state.owners)
                 conversation.broken = bool(found)
                 for finding in found:
                     self._found(finding, conversation)
 
-    def _found(self, finding: Finding, conversation: Conversation | None) -> None:
-        known = conversation or Conversation(Kind.HEADER, 0, "alice", "", self._chance)
+    def _found(self, finding: FoundViolation, conversation: Conversation | None) -> None:
+        known = conversation or Conversation(ConversationKind.HEADER, 0, "alice", "", self._chance)
         self.progress.findings.append((finding, known))
 
     async def _finish(self, running: Sequence["asyncio.Task[None]"]) -> None:
@@ -262,12 +262,12 @@ class Campaign:
 
     async def _read_all(self, client: Client, waiting: Iterator[Conversation]) -> None:
         for conversation in waiting:  # one iterator for all clients
-            await read_back(self._field, conversation)
+            await read_back(self._state, conversation)
             await client.turn(conversation)
 
     def _is_kept(self, conversation: Conversation) -> bool:
         """Whether the target must still have the responses of a conversation: it may evict those that it has not used for long."""
-        profile = self._field.context.target.profile
+        profile = self._state.context.target.profile
         cache = profile.shared_responses or _SMALL_CACHE
-        recent = self._field.counts.responses - conversation.last_response < cache // 2
+        recent = self._state.counts.responses - conversation.last_response < cache // 2
         return conversation.verb == "chat" or not profile.evicts or recent

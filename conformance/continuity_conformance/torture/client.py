@@ -10,13 +10,13 @@ from continuity_conformance.core.failure import Untested
 from continuity_conformance.http.messages import Answer, Request, dig
 from continuity_conformance.http.reading import Reading, read
 from continuity_conformance.probe.marks import answer_mark, new_mark
-from continuity_conformance.torture.conversation import Conversation, Kind
-from continuity_conformance.torture.field import Field
-from continuity_conformance.torture.history import OF_THE_MODEL, Observation, WrongAnswer
+from continuity_conformance.torture.audit.history import OF_THE_MODEL, Observation, WrongAnswer
+from continuity_conformance.torture.conversation import Conversation, ConversationKind
 from continuity_conformance.torture.moments import Moment, Trap
 from continuity_conformance.torture.read_back import read_back
 from continuity_conformance.torture.replica import Replica
 from continuity_conformance.torture.slots import Slot
+from continuity_conformance.torture.state import CampaignState
 from continuity_conformance.torture.views import seen_by_model, summaries_in
 
 _TRIES: Final = 8
@@ -29,8 +29,8 @@ _COMPRESSES: Final = 0.1
 class Client:
     """Sends turns until it is told to stop. `audited` is set when it has read a conversation back since the last start."""
 
-    def __init__(self, field: Field, slot: Slot, chance: random.Random) -> None:
-        self._field = field
+    def __init__(self, state: CampaignState, slot: Slot, chance: random.Random) -> None:
+        self._state = state
         self._slot = slot
         self._chance = chance
         self.trap: Trap | None = None
@@ -51,7 +51,7 @@ class Client:
             conversation = self._slot.current()
             if not self.audited.is_set():
                 await self._replica()
-                await read_back(self._field, conversation)
+                await read_back(self._state, conversation)
             await self.turn(conversation)
             self.audited.set()
 
@@ -61,43 +61,43 @@ class Client:
         while tries < _TRIES:
             replica = await self._replica()
             mark = mark if mark and conversation.keyed else new_mark()
-            events = len(self._field.journal.events)
+            events = len(self._state.journal.events)
             answer = await self._send(conversation, mark, replica)
             if answer is None:
                 return True
             if self.over or conversation.is_lost_for_the_client:
                 return False
-            if len(self._field.journal.events) == events:  # nothing that was done to a process explains it
+            if len(self._state.journal.events) == events:  # nothing that was done to a process explains it
                 tries, said = tries + 1, _short(answer)
                 await asyncio.sleep(wait)
                 wait = min(2 * wait, _LONGEST_WAIT)
-        conversation.stuck = (self._field.journal.now, f"{_TRIES} turns without an answer, the last: {said}")
+        conversation.stuck = (self._state.journal.now, f"{_TRIES} turns without an answer, the last: {said}")
         return False
 
     async def _replica(self) -> Replica:
         """A process that is up."""
-        waits = [asyncio.ensure_future(replica.up.wait()) for replica in self._field.replicas]
+        waits = [asyncio.ensure_future(replica.up.wait()) for replica in self._state.replicas]
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         finally:
             for wait in waits:
                 wait.cancel()
-        return self._chance.choice([each for each in self._field.replicas if each.up.is_set()] or self._field.replicas)
+        return self._chance.choice([each for each in self._state.replicas if each.up.is_set()] or self._state.replicas)
 
     async def _send(self, conversation: Conversation, mark: str, replica: Replica) -> Answer | None:
         """Send one turn. Returns None if it was answered, else what came instead."""
-        field, counts, trap = self._field, self._field.counts, self._take_trap(conversation)
+        state, counts, trap = self._state, self._state.counts, self._take_trap(conversation)
         await self._may_compress(conversation, trap)
         # A turn that is sent again must be the same.
-        stream = "streaming" in field.context.target.offers and int(mark, 16) % 2 == 1
-        filling = field.context.target.profile.filling
-        await self._slot.prepare(conversation, field.context)
+        stream = "streaming" in state.context.target.offers and int(mark, 16) % 2 == 1
+        filling = state.context.target.profile.filling
+        await self._slot.prepare(conversation, state.context)
         request = conversation.request(
-            field.context, mark, stream=stream, replica=replica.number, characters=filling.characters if filling else 0
+            state.context, mark, stream=stream, replica=replica.number, characters=filling.characters if filling else 0
         )
-        field.owners[mark] = conversation.name
+        state.owners[mark] = conversation.name
         counts.turns += 1
-        since = field.journal.now
+        since = state.journal.now
         conversation.begin(mark, since)
         answer = await self._trapped(request, mark, replica, trap) if trap else await self._transmit(request)
         reading = read(conversation.verb, answer) if answer.accepted else None
@@ -105,12 +105,12 @@ class Client:
             self._note_failure(conversation, mark, answer)
             return answer
         counts.answered += 1
-        session = next(iter(answer.fields(field.context.target.header)), "")
-        conversation.answer(mark, field.journal.now, reading, session)
+        session = next(iter(answer.fields(state.context.target.header)), "")
+        conversation.answer(mark, state.journal.now, reading, session)
         counts.responses += conversation.verb == "respond"
         conversation.last_response = counts.responses
         self._observe(conversation, mark, since, reading, session)
-        field.probe.forget(mark)
+        state.probe.forget(mark)
         return None
 
     def _take_trap(self, conversation: Conversation) -> Trap | None:
@@ -120,7 +120,7 @@ class Client:
         return trap
 
     def _can_rotate(self, conversation: Conversation) -> bool:
-        return conversation.kind is Kind.LONG or conversation.may_compress
+        return conversation.kind is ConversationKind.LONG or conversation.may_compress
 
     async def _may_compress(self, conversation: Conversation, trap: Trap | None) -> None:
         """Ask the target to compress in this turn, where it can be asked."""
@@ -129,18 +129,18 @@ class Client:
 
     async def compress(self, conversation: Conversation) -> None:
         """Ask the target to compress in the next turn of a conversation, where it can be asked."""
-        if self._field.compresses and conversation.may_compress:
+        if self._state.compresses and conversation.may_compress:
             conversation.compressed = True
             with suppress(Untested):
-                await self._field.context.controls.compress(conversation.session, conversation.principal)
-                self._field.counts.compressions += 1
+                await self._state.context.controls.compress(conversation.session, conversation.principal)
+                self._state.counts.compressions += 1
 
     async def _transmit(self, request: Request) -> Answer:
-        return await self._field.context.transport.send(request)
+        return await self._state.context.transport.send(request)
 
     async def _trapped(self, request: Request, mark: str, replica: Replica, trap: Trap) -> Answer:
         """Send a turn that a kill waits for."""
-        probe = self._field.probe
+        probe = self._state.probe
         holds = await trap.script(mark, probe)
         request = trap.set(request, mark, replica.number, probe)
         holding = asyncio.create_task(trap.hold(mark, replica.number, probe)) if holds else None
@@ -152,7 +152,7 @@ class Client:
                 await probe.release(mark)
 
     def _note_failure(self, conversation: Conversation, mark: str, answer: Answer) -> None:
-        now, counts = self._field.journal.now, self._field.counts
+        now, counts = self._state.journal.now, self._state.counts
         instead = counts.not_answered_with
         instead[_kind(answer)] = instead.get(_kind(answer), 0) + 1
         if 400 <= answer.status < 500 and not answer.error:  # noqa: PLR2004
@@ -165,25 +165,25 @@ class Client:
                 mark, now, answer if not answer.accepted else replace(answer, error="the answer is not complete")
             )
         if not conversation.keyed:
-            self._field.probe.forget(mark)
+            self._state.probe.forget(mark)
 
     def _observe(self, conversation: Conversation, mark: str, since: float, reading: Reading, session: str) -> None:
         """Note what the model saw when it gave this answer."""
-        probe = self._field.probe
+        probe = self._state.probe
         answered = answer_mark(reading.text, mark)
         call = probe.take(answered.call) if answered is not None and answered.mark == mark else None
         if call is None:
             if answered is None or answered.mark != mark:
                 shown = f"to the turn {answered.mark}" if answered else "without a mark of the model"
-                conversation.wrong_answers.append(WrongAnswer(mark, self._field.journal.now, shown))
+                conversation.wrong_answers.append(WrongAnswer(mark, self._state.journal.now, shown))
             return
         summaries = summaries_in(call.messages)
         covered: frozenset[str] = frozenset().union(*map(probe.covered, summaries))
         conversation.compressed = conversation.compressed or bool(summaries)
         seen = seen_by_model(call.messages)
-        self._field.counts.read_back += 1
+        self._state.counts.read_back += 1
         conversation.observations.append(
-            Observation(OF_THE_MODEL, since, self._field.journal.now, seen, mark, covered, session)
+            Observation(OF_THE_MODEL, since, self._state.journal.now, seen, mark, covered, session)
         )
 
 

@@ -15,14 +15,21 @@ from continuity_conformance.scenario.context import Context
 from continuity_conformance.scenario.interventions import made_step
 from continuity_conformance.scenario.request_builder import turn_request
 from continuity_conformance.scenario.variables import Variables
-from continuity_conformance.torture.history import History, Observation, Outcome, SentTurn, StoredResponse, WrongAnswer
+from continuity_conformance.torture.audit.history import (
+    FetchedResponse,
+    History,
+    Observation,
+    SentTurn,
+    TurnOutcome,
+    WrongAnswer,
+)
 
 _MORE: Final = " And so it goes on."
 _LONG_AGO: Final = 1_000
 _VARIABLES: Final = Variables({}, {})
 
 
-class Kind(StrEnum):
+class ConversationKind(StrEnum):
     """How the turns of a conversation name it."""
 
     HEADER = "session in a header"
@@ -37,15 +44,17 @@ class Kind(StrEnum):
     OLD = "slug of an old database"
 
 
-_BY_SLUG: Final = frozenset({Kind.SLUG, Kind.KEYED_SLUG, Kind.SHARED_SLUG, Kind.OLD})
-_KEYED: Final = frozenset({Kind.KEYED, Kind.KEYED_SLUG})
-_COMPRESSIBLE: Final = frozenset({Kind.HEADER, Kind.SLUG, Kind.LONG})
+_BY_SLUG: Final = frozenset(
+    {ConversationKind.SLUG, ConversationKind.KEYED_SLUG, ConversationKind.SHARED_SLUG, ConversationKind.OLD}
+)
+_KEYED: Final = frozenset({ConversationKind.KEYED, ConversationKind.KEYED_SLUG})
+_COMPRESSIBLE: Final = frozenset({ConversationKind.HEADER, ConversationKind.SLUG, ConversationKind.LONG})
 
 
 class Conversation:
     """One conversation. `turns` and `observations` grow; `history()` is what the audit gets."""
 
-    def __init__(self, kind: Kind, number: int, principal: str, name: str, chance: random.Random) -> None:
+    def __init__(self, kind: ConversationKind, number: int, principal: str, name: str, chance: random.Random) -> None:
         self.kind = kind
         self.principal = principal
         self.name = f"conversation {number} ({kind}, {principal})"
@@ -55,11 +64,11 @@ class Conversation:
         self._turns: dict[str, SentTurn] = {}
         self._chance = chance
         self.observations: list[Observation] = []
-        self.responses: list[StoredResponse] = []
+        self.responses: list[FetchedResponse] = []
         self.wrong_answers: list[WrongAnswer] = []
         self.answered_response: tuple[str, str] | None = None
         self.unanswered_response: tuple[str, str] | None = None
-        self.compressed = kind is Kind.LONG
+        self.compressed = kind is ConversationKind.LONG
         self.stuck: tuple[float, str] | None = None
         self.last_response = 0
         """How many responses all clients together had when this conversation got its last one."""
@@ -68,7 +77,7 @@ class Conversation:
 
     @property
     def verb(self) -> str:
-        return "respond" if self.kind in _BY_SLUG or self.kind is Kind.CHAIN else "chat"
+        return "respond" if self.kind in _BY_SLUG or self.kind is ConversationKind.CHAIN else "chat"
 
     @property
     def keyed(self) -> bool:
@@ -80,7 +89,7 @@ class Conversation:
 
     @property
     def answered(self) -> int:
-        return sum(turn.outcome is Outcome.ANSWERED for turn in self._turns.values())
+        return sum(turn.outcome is TurnOutcome.ANSWERED for turn in self._turns.values())
 
     @property
     def session(self) -> str:
@@ -94,12 +103,14 @@ class Conversation:
     @property
     def is_lost_for_the_client(self) -> bool:
         """Nobody can continue a conversation that has no name yet: its first turn was not answered."""
-        nameless = (self.kind is Kind.NAMED and not self._told) or (self.kind is Kind.CHAIN and self._previous is None)
+        nameless = (self.kind is ConversationKind.NAMED and not self._told) or (
+            self.kind is ConversationKind.CHAIN and self._previous is None
+        )
         return nameless and bool(self._turns)
 
     def request(self, context: Context, mark: str, *, stream: bool, replica: int, characters: int = 0) -> Request:
         """The request of a turn."""
-        text = _text(mark, characters if self.kind is Kind.LONG else 0)
+        text = _text(mark, characters if self.kind is ConversationKind.LONG else 0)
         content = {"input": text} if self.verb == "respond" else {"messages": [{"role": "user", "content": text}]}
         key = {"idempotency_key": f"key-{mark}"} if self.keyed else {}
         params = {"stream": stream, "as": self.principal, "server": replica, **self._names(), **key}
@@ -108,9 +119,9 @@ class Conversation:
     def _names(self) -> Mapping[str, object]:
         if self.kind in _BY_SLUG:
             return {"conversation": self._id}
-        if self.kind is Kind.CHAIN:
+        if self.kind is ConversationKind.CHAIN:
             return {"previous_response_id": self._previous} if self._previous else {}
-        if self.kind is Kind.NAMED:
+        if self.kind is ConversationKind.NAMED:
             return {"session": self._told[-1]} if self._told else {}
         # A session that rotated has several ids, and all of them lead to its newest turn.
         return {"session": self._chance.choice([self._id, *self._told])}
@@ -126,7 +137,7 @@ class Conversation:
 
     def answer(self, mark: str, now: float, reading: Reading, session: str) -> None:
         """A turn was answered."""
-        self._end(mark, now, Outcome.ANSWERED, "")
+        self._end(mark, now, TurnOutcome.ANSWERED, "")
         if session and session not in self._told:
             self._told.append(session)
         if self.verb == "respond" and reading.id:
@@ -135,12 +146,12 @@ class Conversation:
             self.unanswered_response = None
 
     def refuse(self, mark: str, now: float, status: str) -> None:
-        self._end(mark, now, Outcome.REFUSED, status)
+        self._end(mark, now, TurnOutcome.REFUSED, status)
 
     def lose(self, mark: str, now: float, answer: Answer) -> None:
         """No complete answer came. The turn has ended if a complete refusal came; else it may go on until its process ends."""
         complete = answer.status and not answer.error
-        self._end(mark, now if complete else math.inf, Outcome.UNANSWERED, answer.error or str(answer.outcome))
+        self._end(mark, now if complete else math.inf, TurnOutcome.UNANSWERED, answer.error or str(answer.outcome))
         ids = (dig(event, "response", "id") for event in answer.events)
         known = next((each for each in ids if isinstance(each, str)), None)
         self.unanswered_response = (mark, known) if known else None
@@ -154,10 +165,10 @@ class Conversation:
     def remember(self, mark: str) -> None:
         """A turn that was made up for an old database, and counts as answered before the campaign."""
         at = float(self.length - _LONG_AGO)
-        self._turns[mark] = SentTurn(mark, at, at + 0.5, Outcome.ANSWERED)
+        self._turns[mark] = SentTurn(mark, at, at + 0.5, TurnOutcome.ANSWERED)
 
-    def _end(self, mark: str, ended: float, outcome: Outcome, status: str) -> None:
-        may_stay = self.kind is not Kind.CHAIN
+    def _end(self, mark: str, ended: float, outcome: TurnOutcome, status: str) -> None:
+        may_stay = self.kind is not ConversationKind.CHAIN
         self._turns[mark] = replace(self._turns[mark], ended=ended, outcome=outcome, status=status, may_stay=may_stay)
 
     def history(self) -> History:
@@ -173,26 +184,26 @@ class Conversation:
         )
 
 
-def kinds_of(context: Context) -> tuple[Kind, ...]:
+def kinds_of(context: Context) -> tuple[ConversationKind, ...]:
     """The kinds that the target offers."""
     target = context.target
     chat, responses = "chat" in target.offers and target.names_sessions, "responses" in target.offers
     keys = "idempotency" in target.offers
     offered = {
-        Kind.HEADER: chat,
-        Kind.NAMED: chat and target.options["tells"] != "nothing",
-        Kind.SLUG: target.takes_slugs,
-        Kind.CHAIN: responses,
-        Kind.KEYED: chat and keys,
-        Kind.KEYED_SLUG: target.takes_slugs and keys,
+        ConversationKind.HEADER: chat,
+        ConversationKind.NAMED: chat and target.options["tells"] != "nothing",
+        ConversationKind.SLUG: target.takes_slugs,
+        ConversationKind.CHAIN: responses,
+        ConversationKind.KEYED: chat and keys,
+        ConversationKind.KEYED_SLUG: target.takes_slugs and keys,
     }
     return tuple(kind for kind, is_offered in offered.items() if is_offered)
 
 
-def shared_kinds(context: Context) -> tuple[Kind, ...]:
+def shared_kinds(context: Context) -> tuple[ConversationKind, ...]:
     """The kinds that two clients can share."""
     kinds = kinds_of(context)
-    shared = {Kind.HEADER: Kind.SHARED, Kind.SLUG: Kind.SHARED_SLUG}
+    shared = {ConversationKind.HEADER: ConversationKind.SHARED, ConversationKind.SLUG: ConversationKind.SHARED_SLUG}
     return tuple(shared[kind] for kind in kinds if kind in shared)
 
 

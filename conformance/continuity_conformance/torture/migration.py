@@ -9,9 +9,9 @@ from continuity_conformance.probe.marks import answer_text, new_mark, user_text
 from continuity_conformance.target.old_database import OldRow, old_database
 from continuity_conformance.target.server import Server
 from continuity_conformance.torture.client import Client
-from continuity_conformance.torture.conversation import Conversation, Kind, new_name
-from continuity_conformance.torture.field import Field
+from continuity_conformance.torture.conversation import Conversation, ConversationKind, new_name
 from continuity_conformance.torture.slots import Names, Slot
+from continuity_conformance.torture.state import CampaignState
 
 _SLUGS: Final = 12
 _ORPHANS: Final = 400
@@ -25,26 +25,28 @@ _LATEST: Final = 1.2
 class Migrations:
     """Plays migrations on a server that nothing else uses."""
 
-    def __init__(self, field: Field, server: Server, chance: random.Random) -> None:
-        self._field = field
+    def __init__(self, state: CampaignState, server: Server, chance: random.Random) -> None:
+        self._state = state
         self._server = server
         self._numbers = itertools.count(_FIRST_NUMBER)
         self._chance = chance
 
     async def kill_one(self) -> list[Conversation]:
         """One migration that is killed. Returns the conversations of the old database, each continued by a turn. Raises NotStartedError."""
-        named = [new_name(self._field.context) for _ in range(_SLUGS)]
-        conversations = [Conversation(Kind.OLD, next(self._numbers), "alice", name, self._chance) for name in named]
+        named = [new_name(self._state.context) for _ in range(_SLUGS)]
+        conversations = [
+            Conversation(ConversationKind.OLD, next(self._numbers), "alice", name, self._chance) for name in named
+        ]
         rows = [self._row(conversation, name) for conversation, name in zip(conversations, named, strict=True)]
         orphans = [OldRow(f"resp_gone_{new_mark()}", f"orphan-{new_mark()}") for _ in range(_ORPHANS)]
         rows[_SLUGS // 2 : _SLUGS // 2] = orphans
         seconds = _LATEST * self._chance.random() ** 2  # most of a migration is at its beginning
-        self._field.journal.note(0, "another process starts on an old database, and gets SIGKILL in its migration")
+        self._state.journal.note(0, "another process starts on an old database, and gets SIGKILL in its migration")
         await self._server.kill_during_start(old_database(rows), seconds)
-        self._field.journal.note(0, "it was started again")
+        self._state.journal.note(0, "it was started again")
         client = Client(
-            self._field,
-            Slot((), "alice", Names(self._field.context, ["alice"]), self._numbers, self._chance),
+            self._state,
+            Slot((), "alice", Names(self._state.context, ["alice"]), self._numbers, self._chance),
             self._chance,
         )
         await asyncio.gather(*(client.turn(conversation) for conversation in conversations))
@@ -56,7 +58,7 @@ class Migrations:
         history: list[dict[str, object]] = []
         for mark in marks:
             conversation.remember(mark)
-            self._field.owners[mark] = conversation.name
+            self._state.owners[mark] = conversation.name
             history += [{"role": "user", "content": user_text(mark, "torture")}]
             history += [{"role": "assistant", "content": answer_text(mark, 0)}]
         return OldRow(f"resp_{new_mark()}{new_mark()}", name, f"old-{new_mark()}{new_mark()}", tuple(history))

@@ -1,43 +1,18 @@
-"""A process of the target in a campaign, and the log of what was done to it."""
+"""A process of the target in a campaign: it is killed, stopped and started here."""
 
 import asyncio
 import signal
-import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Final
 
 from continuity_conformance.core.failure import Untested
 from continuity_conformance.target.controls import Controls
 from continuity_conformance.target.process import StartedProcess
+from continuity_conformance.torture.audit.journal import Journal
 
 KILL: Final = signal.SIGKILL
 TERMINATE: Final = signal.SIGTERM
-
-
-@dataclass(frozen=True, slots=True)
-class ProcessEvent:
-    """Something that happened to a process of the target. `at`: seconds since the campaign began."""
-
-    at: float
-    replica: int
-    says: str
-
-
-class Journal:
-    """The events of all processes, and the clock of the campaign."""
-
-    def __init__(self) -> None:
-        self._began = time.monotonic()
-        self.events: list[ProcessEvent] = []
-
-    @property
-    def now(self) -> float:
-        return time.monotonic() - self._began
-
-    def note(self, replica: int, says: str) -> None:
-        self.events.append(ProcessEvent(self.now, replica, says))
 
 
 class Replica:

@@ -9,12 +9,12 @@ from typing import Any, Final
 from continuity_conformance.core.errors import KitError
 from continuity_conformance.core.text import visible
 from continuity_conformance.scenario.context import Target
+from continuity_conformance.torture.audit.history import MEANINGS, REQUIREMENTS, FoundViolation
+from continuity_conformance.torture.audit.journal import Journal
+from continuity_conformance.torture.audit.timeline import TimelineEntry, timeline
 from continuity_conformance.torture.campaign import Plan, Progress
 from continuity_conformance.torture.conversation import Conversation
-from continuity_conformance.torture.field import Counts
-from continuity_conformance.torture.history import MEANINGS, REQUIREMENTS, Finding
-from continuity_conformance.torture.replica import Journal
-from continuity_conformance.torture.timeline import TimelineEntry, timeline
+from continuity_conformance.torture.state import Counts
 
 FILE: Final = "torture.json"
 CONFORMANT: Final = 0
@@ -111,7 +111,7 @@ class CampaignResult:
         }
 
 
-def _reported(finding: Finding, conversation: Conversation, journal: Journal, *, drawn: bool) -> Reported:
+def _reported(finding: FoundViolation, conversation: Conversation, journal: Journal, *, drawn: bool) -> Reported:
     entries = timeline(finding, conversation.history(), journal.events) if drawn else []
     return Reported(
         str(finding.violation),

@@ -9,11 +9,11 @@ from typing import Final
 from continuity_conformance.http.messages import dig
 from continuity_conformance.scenario.context import Context
 from continuity_conformance.scenario.request_builder import new_slug_request
-from continuity_conformance.torture.conversation import Conversation, Kind, new_name
+from continuity_conformance.torture.conversation import Conversation, ConversationKind, new_name
 
 _SHORTEST: Final = 6
 _LONGEST: Final = 16
-_SLUGS: Final = frozenset({Kind.SLUG, Kind.KEYED_SLUG, Kind.SHARED_SLUG})
+_SLUGS: Final = frozenset({ConversationKind.SLUG, ConversationKind.KEYED_SLUG, ConversationKind.SHARED_SLUG})
 
 
 class Names:
@@ -40,7 +40,7 @@ class Slot:
 
     def __init__(
         self,
-        kinds: Sequence[Kind],
+        kinds: Sequence[ConversationKind],
         principal: str,
         names: Names,
         numbers: "itertools.count[int]",

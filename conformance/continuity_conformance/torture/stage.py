@@ -18,15 +18,16 @@ from continuity_conformance.target.controls import Controls
 from continuity_conformance.target.profile import Profile
 from continuity_conformance.target.resolve import ResolvedTarget
 from continuity_conformance.target.server import Server, start_server
-from continuity_conformance.torture.campaign import Campaign, Plan, Progress
+from continuity_conformance.torture.audit.journal import Journal
+from continuity_conformance.torture.campaign import CrashCampaign, Plan, Progress
 from continuity_conformance.torture.client import Client
-from continuity_conformance.torture.conversation import Kind, kinds_of
-from continuity_conformance.torture.field import Counts, Field
+from continuity_conformance.torture.conversation import ConversationKind, kinds_of
 from continuity_conformance.torture.migration import Migrations
 from continuity_conformance.torture.probe import CampaignProbe
-from continuity_conformance.torture.replica import Journal, Replica
+from continuity_conformance.torture.replica import Replica
 from continuity_conformance.torture.result import CampaignResult
 from continuity_conformance.torture.slots import Names, Slot
+from continuity_conformance.torture.state import CampaignState, Counts
 
 _TURNS_OF_A_TRIAL: Final = 8
 
@@ -60,11 +61,11 @@ class Stage:
             if dialogue.untested:
                 return self._result(context, (), f"the first turns did not succeed: {dialogue.untested[0]}")
             await self._twins(server)
-            field = self._field(context, server, probe)
-            rotation = await self._rotation(field)
-            field = replace(field, compresses=not rotation and context.controls.filling is None)
-            migrations = await self._migrations(field, url, stack)
-            campaign = Campaign(field, self.plan, self.progress, rotates=not rotation, migrations=migrations)
+            state = self._new_state(context, server, probe)
+            rotation = await self._rotation(state)
+            state = replace(state, compresses=not rotation and context.controls.filling is None)
+            migrations = await self._migrations(state, url, stack)
+            campaign = CrashCampaign(state, self.plan, self.progress, rotates=not rotation, migrations=migrations)
             await campaign.run()
             return self._result(context, campaign.moments, "", rotation)
 
@@ -78,27 +79,27 @@ class Stage:
         server.twins = [server.started.twin() for _ in range(self.plan.replicas - 1)]
         await asyncio.gather(*(twin.start() for twin in server.twins))
 
-    def _field(self, context: Context, server: Server, probe: CampaignProbe) -> Field:
+    def _new_state(self, context: Context, server: Server, probe: CampaignProbe) -> CampaignState:
         assert server.started is not None, "the kit starts the target"
         processes = (server.started, *server.twins)
         replicas = [Replica(k, each, context.controls, self.journal) for k, each in enumerate(processes, 1)]
         for replica in replicas:
             replica.up.set()
-        return Field(context, probe, tuple(replicas), self.journal, self.counts, {})
+        return CampaignState(context, probe, tuple(replicas), self.journal, self.counts, {})
 
-    async def _rotation(self, field: Field) -> str:
+    async def _rotation(self, state: CampaignState) -> str:
         """Compress a conversation, to learn whether that works here. Returns why it does not, or an empty text."""
-        context, filling = field.context, field.context.controls.filling
+        context, filling = state.context, state.context.controls.filling
         if "compression" not in context.target.offers or "compress" not in context.controls.available:
             return "the target offers no compression, or nothing makes it compress"
         if context.target.options["compaction"] == "truncate":
             return "the target drops old turns without a summary"
-        kind = Kind.LONG if filling is not None else Kind.HEADER
-        if Kind.HEADER not in kinds_of(context):
+        kind = ConversationKind.LONG if filling is not None else ConversationKind.HEADER
+        if ConversationKind.HEADER not in kinds_of(context):
             return "the target has no sessions that a header names"
         chance = random.Random(0)  # noqa: S311 - nothing depends on it
         slot = Slot((kind,), "alice", Names(context, ["alice"]), itertools.count(0), chance)
-        client = Client(replace(field, compresses=filling is None), slot, chance)
+        client = Client(replace(state, compresses=filling is None), slot, chance)
         conversation = slot.current()
         for _ in range(_TURNS_OF_A_TRIAL):
             await client.turn(conversation)
@@ -106,16 +107,16 @@ class Stage:
         proved = any(observation.summarised for observation in conversation.observations)
         return "" if proved else "the target was to compress, and the model saw no summary afterwards"
 
-    async def _migrations(self, field: Field, url: str, stack: AsyncExitStack) -> Migrations | None:
-        profile = field.context.target.profile
-        if not profile.legacy or not field.context.target.takes_slugs:
+    async def _migrations(self, state: CampaignState, url: str, stack: AsyncExitStack) -> Migrations | None:
+        profile = state.context.target.profile
+        if not profile.legacy or not state.context.target.takes_slugs:
             return None
         server = await self._server(profile, url, stack)
         assert server.started is not None, "the kit starts the target"
-        context = replace(field.context, server=server, controls=_controls(server, field.context))
+        context = replace(state.context, server=server, controls=_controls(server, state.context))
         replica = Replica(1, server.started, context.controls, self.journal)
         replica.up.set()
-        own = replace(field, context=context, replicas=(replica,), compresses=False)
+        own = replace(state, context=context, replicas=(replica,), compresses=False)
         chance = random.Random(f"{self.plan.seed} migrations")  # noqa: S311 - to repeat it
         return Migrations(own, server, chance)
 

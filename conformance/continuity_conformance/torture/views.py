@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from continuity_conformance.probe.marks import marks_in
 from continuity_conformance.probe.view import View, turns
-from continuity_conformance.torture.history import NO_ANSWER
+from continuity_conformance.torture.audit.history import NO_ANSWER
 
 Messages = Sequence[Mapping[str, object]]
 

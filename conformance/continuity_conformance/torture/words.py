@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Final
 
 from continuity_conformance.core.text import cut, visible
+from continuity_conformance.torture.audit.timeline import TimelineEntry
 from continuity_conformance.torture.result import CampaignResult, Reported
-from continuity_conformance.torture.timeline import TimelineEntry
 
 _SHOWN: Final = 3
 """Of many violations so many are printed with their timeline; torture.html has more."""

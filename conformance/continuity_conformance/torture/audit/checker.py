@@ -8,10 +8,17 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping
 
-from continuity_conformance.torture.history import OF_THE_MODEL, Finding, History, Observation, Outcome, Violation
+from continuity_conformance.torture.audit.history import (
+    OF_THE_MODEL,
+    FoundViolation,
+    History,
+    Observation,
+    TurnOutcome,
+    Violation,
+)
 
 
-def audit(history: History, asked: Mapping[str, int], owners: Mapping[str, str]) -> list[Finding]:
+def audit(history: History, asked: Mapping[str, int], owners: Mapping[str, str]) -> list[FoundViolation]:
     """Every violation in a conversation, the first one for each turn.
 
     `asked`: how often the model was called for each turn. `owners`: the conversation of every turn of the campaign, by mark.
@@ -24,13 +31,13 @@ def audit(history: History, asked: Mapping[str, int], owners: Mapping[str, str])
         *_reran(history, asked),
         *_stuck(history),
     ]
-    first: dict[tuple[str, ...], Finding] = {}
+    first: dict[tuple[str, ...], FoundViolation] = {}
     for finding in sorted(found, key=lambda each: each.at):
         first.setdefault(finding.marks or (finding.violation,), finding)
     return list(first.values())
 
 
-def _in_observations(history: History, owners: Mapping[str, str]) -> Iterator[Finding]:
+def _in_observations(history: History, owners: Mapping[str, str]) -> Iterator[FoundViolation]:
     for observation in history.observations:
         yield from _partial(history, observation)
         yield from _foreign(history, observation, owners)
@@ -40,7 +47,7 @@ def _in_observations(history: History, owners: Mapping[str, str]) -> Iterator[Fi
         yield from _reordered(history, observation)
 
 
-def _partial(history: History, observation: Observation) -> Iterator[Finding]:
+def _partial(history: History, observation: Observation) -> Iterator[FoundViolation]:
     for item in observation.seen:
         mark = mark_of(item)
         if _is_part(item) and mark not in observation.summarised and history.turn(mark) is not None:
@@ -48,18 +55,18 @@ def _partial(history: History, observation: Observation) -> Iterator[Finding]:
             yield _found(Violation.PARTIAL, history, says, observation, mark)
 
 
-def _foreign(history: History, observation: Observation, owners: Mapping[str, str]) -> Iterator[Finding]:
+def _foreign(history: History, observation: Observation, owners: Mapping[str, str]) -> Iterator[FoundViolation]:
     for mark in dict.fromkeys(map(mark_of, observation.seen)):
         turn = history.turn(mark)
         if turn is None:
             owner = owners.get(mark, "nobody in this campaign")
             yield _found(Violation.FOREIGN, history, f"{observation.source} has a turn of {owner}", observation, mark)
-        elif turn.outcome is Outcome.UNANSWERED and not turn.may_stay and turn.mark != observation.by:
+        elif turn.outcome is TurnOutcome.UNANSWERED and not turn.may_stay and turn.mark != observation.by:
             says = f"{observation.source} has an unanswered turn of another branch: the next turn continued from the response before it"
             yield _found(Violation.FOREIGN, history, says, observation, mark)
 
 
-def _doubled(history: History, observation: Observation) -> Iterator[Finding]:
+def _doubled(history: History, observation: Observation) -> Iterator[FoundViolation]:
     for mark in dict.fromkeys(observation.seen):
         if (times := observation.seen.count(mark)) > 1:
             yield _found(
@@ -67,10 +74,10 @@ def _doubled(history: History, observation: Observation) -> Iterator[Finding]:
             )
 
 
-def _lost(history: History, observation: Observation) -> Iterator[Finding]:
+def _lost(history: History, observation: Observation) -> Iterator[FoundViolation]:
     seen = {*map(mark_of, observation.seen), *observation.summarised}
     for turn in history.turns:
-        answered = turn.outcome is Outcome.ANSWERED and turn.ended <= observation.since
+        answered = turn.outcome is TurnOutcome.ANSWERED and turn.ended <= observation.since
         if (
             turn.mark not in seen
             and turn.mark != observation.by
@@ -90,33 +97,33 @@ def _was_there(history: History, mark: str, later: Observation) -> bool:
     return any(each.at <= later.since and each.by != mark and each.has(mark) for each in history.observations)
 
 
-def _refused(history: History, observation: Observation) -> Iterator[Finding]:
+def _refused(history: History, observation: Observation) -> Iterator[FoundViolation]:
     for turn in history.turns:
-        if turn.outcome is Outcome.REFUSED and turn.mark in map(mark_of, observation.seen):
+        if turn.outcome is TurnOutcome.REFUSED and turn.mark in map(mark_of, observation.seen):
             says = f"the turn was refused ({turn.status}), and {observation.source} has it"
             yield _found(Violation.REFUSED_STORED, history, says, observation, turn.mark)
 
 
-def _reordered(history: History, observation: Observation) -> Iterator[Finding]:
+def _reordered(history: History, observation: Observation) -> Iterator[FoundViolation]:
     """A turn must not come after one that was sent when it was answered already."""
     latest, whose = -math.inf, ""
     for mark in dict.fromkeys(map(mark_of, observation.seen)):
         turn = history.turn(mark)
         if turn is None:
             continue
-        if turn.outcome is Outcome.ANSWERED and turn.ended <= latest:
+        if turn.outcome is TurnOutcome.ANSWERED and turn.ended <= latest:
             says = f"in {observation.source} the turn comes after one that was sent later"
             yield _found(Violation.REORDERED, history, says, observation, mark, whose)
         if turn.sent > latest:
             latest, whose = turn.sent, mark
 
 
-def _between_observations(history: History) -> Iterator[Finding]:
+def _between_observations(history: History) -> Iterator[FoundViolation]:
     for turn in history.turns:
         absent = [each for each in history.observations if turn.ended <= each.since and not _mentions(each, turn.mark)]
         first = min((each.at for each in absent), default=math.inf)
         again = [each for each in history.observations if each.since >= first and _mentions(each, turn.mark)]
-        if turn.outcome is Outcome.UNANSWERED and again:
+        if turn.outcome is TurnOutcome.UNANSWERED and again:
             says = f"the unanswered turn was not there, and then {again[0].source} has it"
             yield _found(Violation.REVIVED, history, says, again[0], turn.mark)
     yield from _forked(history)
@@ -126,7 +133,7 @@ def _mentions(observation: Observation, mark: str) -> bool:
     return mark in observation.summarised or mark in map(mark_of, observation.seen)
 
 
-def _forked(history: History) -> Iterator[Finding]:
+def _forked(history: History) -> Iterator[FoundViolation]:
     """Of two lists that were read back, one must be the beginning of the other. A summary replaces a beginning, so it ends the comparison."""
     whole = [each for each in history.observations if not each.summarised and not any(map(_is_part, each.seen))]
     for shorter, longer in itertools.pairwise(sorted(whole, key=lambda each: (len(each.seen), each.at))):
@@ -136,9 +143,9 @@ def _forked(history: History) -> Iterator[Finding]:
             yield _found(Violation.FORKED, history, says, max(shorter, longer, key=lambda each: each.at), *ends)
 
 
-def _sessions(history: History) -> Iterator[Finding]:
+def _sessions(history: History) -> Iterator[FoundViolation]:
     """A conversation that was not compressed has one session. One that went back to an earlier response may have branched."""
-    branched = any(turn.outcome is Outcome.UNANSWERED and not turn.may_stay for turn in history.turns)
+    branched = any(turn.outcome is TurnOutcome.UNANSWERED and not turn.may_stay for turn in history.turns)
     named = [each for each in history.observations if each.session]
     for earlier, later in itertools.pairwise(named):
         if not (history.compressed or branched) and earlier.session != later.session:
@@ -146,17 +153,17 @@ def _sessions(history: History) -> Iterator[Finding]:
             yield _found(Violation.FORKED, history, says, later, later.by)
 
 
-def _responses(history: History) -> Iterator[Finding]:
+def _responses(history: History) -> Iterator[FoundViolation]:
     for response in history.responses:
         turn = history.turn(response.mark)
         if turn is None:
             continue
-        if turn.outcome is Outcome.ANSWERED and not response.there:
+        if turn.outcome is TurnOutcome.ANSWERED and not response.there:
             says = "the turn was answered, and its response is gone"
-            yield Finding(Violation.LOST, history.name, says, response.at, (turn.mark,))
+            yield FoundViolation(Violation.LOST, history.name, says, response.at, (turn.mark,))
         later = [each for each in history.observations if each.since >= response.at]
         if (
-            turn.outcome is Outcome.UNANSWERED
+            turn.outcome is TurnOutcome.UNANSWERED
             and turn.may_stay
             and response.there
             and later
@@ -166,30 +173,30 @@ def _responses(history: History) -> Iterator[Finding]:
             yield _found(Violation.PARTIAL, history, says, later[0], turn.mark)
 
 
-def _wrong_answers(history: History) -> Iterator[Finding]:
+def _wrong_answers(history: History) -> Iterator[FoundViolation]:
     for wrong in history.wrong_answers:
-        yield Finding(
+        yield FoundViolation(
             Violation.FOREIGN, history.name, f"the client got an answer {wrong.says}", wrong.at, (wrong.mark,)
         )
 
 
-def _reran(history: History, asked: Mapping[str, int]) -> Iterator[Finding]:
+def _reran(history: History, asked: Mapping[str, int]) -> Iterator[FoundViolation]:
     for turn in history.turns:
         times = asked.get(turn.mark, 0)
         if times > turn.sends:
             later = [each.at for each in history.observations if each.at > turn.sent]
             says = f"the client sent the turn {_times(turn.sends)}, and the model was asked for it {_times(times)}"
-            yield Finding(Violation.RERAN, history.name, says, min(later, default=turn.sent), (turn.mark,))
+            yield FoundViolation(Violation.RERAN, history.name, says, min(later, default=turn.sent), (turn.mark,))
 
 
-def _stuck(history: History) -> Iterator[Finding]:
+def _stuck(history: History) -> Iterator[FoundViolation]:
     if history.stuck is not None:
         at, reason = history.stuck
-        yield Finding(Violation.STUCK, history.name, f"the conversation cannot be continued: {reason}", at)
+        yield FoundViolation(Violation.STUCK, history.name, f"the conversation cannot be continued: {reason}", at)
 
 
-def _found(violation: Violation, history: History, says: str, observation: Observation, *marks: str) -> Finding:
-    return Finding(violation, history.name, says, observation.at, tuple(dict.fromkeys(filter(None, marks))))
+def _found(violation: Violation, history: History, says: str, observation: Observation, *marks: str) -> FoundViolation:
+    return FoundViolation(violation, history.name, says, observation.at, tuple(dict.fromkeys(filter(None, marks))))
 
 
 def mark_of(item: str) -> str:

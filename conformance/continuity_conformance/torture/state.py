@@ -3,8 +3,9 @@
 from dataclasses import dataclass, field
 
 from continuity_conformance.scenario.context import Context
+from continuity_conformance.torture.audit.journal import Journal
 from continuity_conformance.torture.probe import CampaignProbe
-from continuity_conformance.torture.replica import Journal, Replica
+from continuity_conformance.torture.replica import Replica
 
 
 @dataclass(slots=True)
@@ -25,7 +26,7 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class CampaignState:
     """The target, its model and its processes. `owners`: the conversation of every turn, by mark."""
 
     context: Context

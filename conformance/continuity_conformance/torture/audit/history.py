@@ -15,7 +15,7 @@ Source = Literal["the model", "the stored messages"]
 NO_ANSWER: Final = " (no answer)"
 
 
-class Outcome(StrEnum):
+class TurnOutcome(StrEnum):
     """What a client knows about a turn that it sent."""
 
     ANSWERED = "answered"
@@ -32,7 +32,7 @@ class SentTurn:
     mark: str
     sent: float
     ended: float = math.inf
-    outcome: Outcome = Outcome.UNANSWERED
+    outcome: TurnOutcome = TurnOutcome.UNANSWERED
     may_stay: bool = True
     """False for an unanswered turn that later turns do not follow: they continue from the response before it."""
     sends: int = 1
@@ -63,7 +63,7 @@ class Observation:
 
 
 @dataclass(frozen=True, slots=True)
-class StoredResponse:
+class FetchedResponse:
     """Whether the response of a turn could be fetched."""
 
     mark: str
@@ -88,7 +88,7 @@ class History:
     kind: str
     turns: tuple[SentTurn, ...]
     observations: tuple[Observation, ...] = ()
-    responses: tuple[StoredResponse, ...] = ()
+    responses: tuple[FetchedResponse, ...] = ()
     wrong_answers: tuple[WrongAnswer, ...] = ()
     compressed: bool = False
     """The target was asked to compress it, or fills its context: its session may rotate."""
@@ -144,7 +144,7 @@ REQUIREMENTS: Final[Mapping[Violation, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class FoundViolation:
     """One violation in one conversation. `marks`: the turns that it is about. `at`: when it showed."""
 
     violation: Violation

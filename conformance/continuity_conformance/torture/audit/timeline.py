@@ -5,18 +5,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from continuity_conformance.torture.checker import mark_of
-from continuity_conformance.torture.history import Finding, History, Observation, Outcome, SentTurn
-from continuity_conformance.torture.replica import ProcessEvent
+from continuity_conformance.torture.audit.checker import mark_of
+from continuity_conformance.torture.audit.history import FoundViolation, History, Observation, SentTurn, TurnOutcome
+from continuity_conformance.torture.audit.journal import ProcessEvent
 
 Lane = Literal["client", "target", "read back"]
 _SHOWN: Final = 3
 """Of many events of the processes, so many are shown at either end."""
 _LISTED: Final = 8
-_DONE: Final[Mapping[Outcome, str]] = {
-    Outcome.ANSWERED: "is answered",
-    Outcome.UNANSWERED: "gets no answer",
-    Outcome.REFUSED: "is refused",
+_DONE: Final[Mapping[TurnOutcome, str]] = {
+    TurnOutcome.ANSWERED: "is answered",
+    TurnOutcome.UNANSWERED: "gets no answer",
+    TurnOutcome.REFUSED: "is refused",
 }
 
 
@@ -30,7 +30,7 @@ class TimelineEntry:
     wrong: bool = False
 
 
-def timeline(finding: Finding, history: History, events: Sequence[ProcessEvent]) -> list[TimelineEntry]:
+def timeline(finding: FoundViolation, history: History, events: Sequence[ProcessEvent]) -> list[TimelineEntry]:
     """The events of a violation, in order."""
     names = {turn.mark: f"turn {number}" for number, turn in enumerate(history.turns, 1)}
     turns = [turn for turn in history.turns if turn.mark in finding.marks] or list(history.turns[-1:])
@@ -44,7 +44,7 @@ def timeline(finding: Finding, history: History, events: Sequence[ProcessEvent])
     return sorted(entries, key=lambda entry: entry.at)
 
 
-def _reads(finding: Finding, history: History) -> list[Observation]:
+def _reads(finding: FoundViolation, history: History) -> list[Observation]:
     """The observation that shows the violation, and the last one before it that still had the turns."""
     shows = [each for each in history.observations if each.at == finding.at]
     before = [
@@ -55,7 +55,7 @@ def _reads(finding: Finding, history: History) -> list[Observation]:
     return [*before[-1:], *shows[:1]]
 
 
-def _turn(turn: SentTurn, names: Mapping[str, str], finding: Finding) -> Iterator[TimelineEntry]:
+def _turn(turn: SentTurn, names: Mapping[str, str], finding: FoundViolation) -> Iterator[TimelineEntry]:
     if turn.sent < 0:
         yield TimelineEntry(0.0, "client", f"{names[turn.mark]} is in the old database")
         return
@@ -66,7 +66,7 @@ def _turn(turn: SentTurn, names: Mapping[str, str], finding: Finding) -> Iterato
     yield TimelineEntry(min(ended, finding.at), "client", f"{names[turn.mark]} {_DONE[turn.outcome]}{status}")
 
 
-def _read(observation: Observation, names: Mapping[str, str], finding: Finding) -> TimelineEntry:
+def _read(observation: Observation, names: Mapping[str, str], finding: FoundViolation) -> TimelineEntry:
     wrong = observation.at == finding.at
     seen = [_named(item, names) for item in observation.seen]
     shown = seen if len(seen) <= _LISTED else [*seen[:2], "…", *seen[-(_LISTED - 2) :]]
