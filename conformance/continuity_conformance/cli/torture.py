@@ -12,6 +12,7 @@ from typing import Final
 from continuity_conformance.cli.options import add_options, add_target
 from continuity_conformance.core.errors import ContinuityError, UsageError
 from continuity_conformance.results.redaction import redactor_of
+from continuity_conformance.run.signals import Stopped
 from continuity_conformance.target.resolve import resolve
 from continuity_conformance.torture.audit.journal import Journal
 from continuity_conformance.torture.campaign import Plan, Progress
@@ -91,7 +92,7 @@ async def _play(stage: Stage) -> tuple[CampaignResult, int]:
     try:
         return await playing, stopped[0] if stopped else 0
     except asyncio.CancelledError:
-        raise KeyboardInterrupt from None
+        raise Stopped(stopped[0] if stopped else signal.SIGINT) from None
     finally:
         showing.cancel()
         await asyncio.gather(showing, return_exceptions=True)
