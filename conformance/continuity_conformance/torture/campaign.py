@@ -14,7 +14,7 @@ from continuity_conformance.core.errors import NotStartedError
 from continuity_conformance.torture.audit.checker import audit
 from continuity_conformance.torture.audit.history import FoundViolation, Violation
 from continuity_conformance.torture.client import Client
-from continuity_conformance.torture.conversation import Conversation, ConversationKind, kinds_of, shared_kinds
+from continuity_conformance.torture.conversation import Conversation, ConversationKind, shared_kinds
 from continuity_conformance.torture.migration import Migrations
 from continuity_conformance.torture.moments import OF_A_TURN, WEIGHTS, Moment, Trap, delay_of
 from continuity_conformance.torture.read_back import read_back
@@ -55,6 +55,8 @@ class Progress:
     """The user stopped it."""
     not_read_at_the_end: int = 0
     phase: str = "starting"
+    killing_since: float = 0.0
+    """When the first kill was due: the start of the target is no part of the time that the user allows."""
 
     @property
     def kills(self) -> int:
@@ -65,14 +67,21 @@ class CrashCampaign:
     """Plays one campaign on a target that is up. `migrations`: None where the target has no old database to migrate."""
 
     def __init__(
-        self, state: CampaignState, plan: Plan, progress: Progress, *, rotates: bool, migrations: Migrations | None
+        self,
+        state: CampaignState,
+        plan: Plan,
+        progress: Progress,
+        kinds: Sequence[ConversationKind],
+        *,
+        migrations: Migrations | None,
     ) -> None:
         self._state = state
         self._plan = plan
         self._chance = random.Random(f"continuity torture {plan.seed}")  # noqa: S311 - to repeat it, not for security
         self._migrations = migrations
         self.progress = progress
-        self._rotates = rotates
+        self._kinds = tuple(kinds)
+        self._began = state.journal.now
         self._clients = self._new_clients()
         self._old: list[Conversation] = []
         self.moments = self._offered_moments()
@@ -85,7 +94,8 @@ class CrashCampaign:
 
     def _offered_moments(self) -> tuple[Moment, ...]:
         own_kill = any(replica.has_own_kill for replica in self._state.replicas)
-        missing = set() if self._rotates else {Moment.ROTATION}
+        rotates = self._state.compresses or ConversationKind.LONG in self._kinds
+        missing = set() if rotates else {Moment.ROTATION}
         missing |= set() if self._migrations is not None else {Moment.MIGRATION}
         missing |= {Moment.STOPPED} if own_kill else set()
         return tuple(moment for moment in WEIGHTS if moment not in missing)
@@ -94,8 +104,9 @@ class CrashCampaign:
         context, count = self._state.context, self._plan.clients
         principals = sorted(context.target.profile.everyone) or ["alice"]
         numbers, names = itertools.count(1), Names(context, principals)
-        kinds = [*kinds_of(context), *([ConversationKind.LONG] if self._rotates and not self._state.compresses else [])]
-        shared = shared_kinds(context) if count >= _SHARED else ()
+        both = shared_kinds(context)
+        kinds = [kind for kind in self._kinds if kind not in both]
+        shared = [kind for kind in self._kinds if kind in both] if count >= _SHARED or not kinds else []
         slots = [self._slot(kinds, principals, k, names, numbers) for k in range(count - (2 if shared else 0))]
         slots += [self._slot(shared, principals, count, names, numbers)] * 2 if shared else []
         return [Client(self._state, slot, self._child(f"client {k}")) for k, slot in enumerate(slots)]
@@ -118,7 +129,7 @@ class CrashCampaign:
     async def run(self) -> None:
         running = [asyncio.create_task(client.run()) for client in self._clients]
         try:
-            self.progress.phase = "killing"
+            self.progress.phase, self.progress.killing_since = "killing", self._began
             await self._audited()
             while self._goes_on():
                 await self._round()
@@ -133,7 +144,7 @@ class CrashCampaign:
 
     def _goes_on(self) -> bool:
         done = self.progress.stopped or self.progress.kills >= self._plan.kills
-        late = self._state.journal.now > self._plan.minutes * 60
+        late = self._state.journal.now - self._began > self._plan.minutes * 60
         return not (done or late or (self._plan.stop_at_first and self.progress.findings))
 
     async def _round(self) -> None:

@@ -43,6 +43,10 @@ class Client:
         return bool(self._slot.all) and self._can_rotate(self._slot.all[-1])
 
     @property
+    def state(self) -> CampaignState:
+        return self._state
+
+    @property
     def slot(self) -> Slot:
         return self._slot
 

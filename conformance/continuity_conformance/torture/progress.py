@@ -35,7 +35,7 @@ class Display:
     def _tick(self, stage: "Stage") -> None:
         for finding, _ in stage.progress.findings[self._shown :]:
             self._line.write(
-                f"found after {stage.progress.kills} kills: {finding.violation}, {finding.conversation}: {finding.says}"
+                f"found {'without a kill' if finding.calm else f'after {stage.progress.kills} kills'}: {finding.violation}, {finding.conversation}: {finding.says}"
             )
         self._shown = len(stage.progress.findings)
         now = stage.journal.now
@@ -53,7 +53,8 @@ def status(stage: "Stage") -> str:
 
 def time_left(stage: "Stage") -> str:
     """An estimate from the kills so far; never more than the time that the user allows, and the last reading back."""
-    progress, now = stage.progress, stage.journal.now
+    progress = stage.progress
+    now = stage.journal.now - progress.killing_since
     if progress.phase != "killing":
         return progress.phase
     if progress.kills < _ESTIMATE_AFTER:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from continuity_conformance.core.errors import KitError
 from continuity_conformance.core.text import visible
 from continuity_conformance.scenario.context import Target
-from continuity_conformance.torture.audit.history import MEANINGS, REQUIREMENTS, FoundViolation
+from continuity_conformance.torture.audit.history import MEANINGS, FoundViolation
 from continuity_conformance.torture.audit.journal import Journal
 from continuity_conformance.torture.audit.timeline import TimelineEntry, timeline
 from continuity_conformance.torture.campaign import Plan, Progress
@@ -34,6 +34,8 @@ class Reported:
     conversation: str
     says: str
     at: float
+    calm: bool
+    """It showed without any kill."""
     timeline: tuple[TimelineEntry, ...]
 
 
@@ -57,11 +59,11 @@ class CampaignResult:
     @classmethod
     def of(  # noqa: PLR0913, PLR0917 - a campaign has all of these
         cls, plan: Plan, progress: Progress, counts: Counts, journal: Journal, target: Target,
-        moments: Sequence[str], untested: str, rotation: str,
+        moments: Sequence[str], untested: str, left_out: Sequence[str],
     ) -> "CampaignResult":  # fmt: skip
         reported = [_reported(*found, journal, drawn=k < _DRAWN) for k, found in enumerate(progress.findings)]
         missing = [f"{moment}: it did not come about" for moment in moments if not progress.moments[moment]]
-        missing += [f"during a compression: {rotation}"] if rotation else []
+        missing += left_out
         return cls(
             target.profile.name,
             plan,
@@ -116,10 +118,11 @@ def _reported(finding: FoundViolation, conversation: Conversation, journal: Jour
     return Reported(
         str(finding.violation),
         MEANINGS[finding.violation],
-        REQUIREMENTS[finding.violation],
+        finding.requirement,
         finding.conversation,
-        finding.says,
+        f"without any kill: {finding.says}" if finding.calm else finding.says,
         round(finding.at, 3),
+        finding.calm,
         tuple(entries),
     )
 

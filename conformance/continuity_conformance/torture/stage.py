@@ -3,11 +3,12 @@
 import asyncio
 import itertools
 import random
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from typing import Final
 
-from continuity_conformance.core.errors import UsageError
+from continuity_conformance.core.errors import NotStartedError, UsageError
 from continuity_conformance.http.client import Transport
 from continuity_conformance.http.connect import must_answer
 from continuity_conformance.http.tls import trust
@@ -19,10 +20,12 @@ from continuity_conformance.target.profile import Profile
 from continuity_conformance.target.resolve import ResolvedTarget
 from continuity_conformance.target.server import Server, start_server
 from continuity_conformance.torture.audit.journal import Journal
+from continuity_conformance.torture.calm import wrong_when_calm
 from continuity_conformance.torture.campaign import CrashCampaign, Plan, Progress
 from continuity_conformance.torture.client import Client
-from continuity_conformance.torture.conversation import ConversationKind, kinds_of
+from continuity_conformance.torture.conversation import ConversationKind, kinds_of, shared_kinds
 from continuity_conformance.torture.migration import Migrations
+from continuity_conformance.torture.moments import Moment
 from continuity_conformance.torture.probe import CampaignProbe
 from continuity_conformance.torture.replica import Replica
 from continuity_conformance.torture.result import CampaignResult
@@ -64,10 +67,25 @@ class Stage:
             state = self._new_state(context, server, probe)
             rotation = await self._rotation(state)
             state = replace(state, compresses=not rotation and context.controls.filling is None)
-            migrations = await self._migrations(state, url, stack)
-            campaign = CrashCampaign(state, self.plan, self.progress, rotates=not rotation, migrations=migrations)
+            kinds, left_out = await self._kinds(state, rotates=not rotation)
+            if not kinds:
+                return self._result(context, (), f"no kind of conversation is sound without a kill: {left_out[0]}")
+            migrations, unmigrated = await self._migrations(state, url, stack)
+            campaign = CrashCampaign(state, self.plan, self.progress, kinds, migrations=migrations)
             await campaign.run()
-            return self._result(context, campaign.moments, "", rotation)
+            left_out += [f"{Moment.ROTATION}: {rotation}"] if rotation else []
+            left_out += [f"{Moment.MIGRATION}: {unmigrated}"] if unmigrated else []
+            return self._result(context, campaign.moments, "", left_out)
+
+    async def _kinds(self, state: CampaignState, *, rotates: bool) -> tuple[list[ConversationKind], list[str]]:
+        """The kinds of conversations that are sound without a kill, and what is wrong with the others."""
+        context = state.context
+        long = [ConversationKind.LONG] if rotates and not state.compresses else []
+        kinds = [*kinds_of(context), *shared_kinds(context), *long]
+        wrong = await wrong_when_calm(state, kinds)
+        self.progress.findings += wrong.values()
+        told = [f"{kind}: it is wrong without any kill ({found.violation})" for kind, (found, _) in wrong.items()]
+        return [kind for kind in kinds if kind not in wrong], told
 
     async def _server(self, profile: Profile, url: str, stack: AsyncExitStack) -> Server:
         server = await start_server(profile, url)
@@ -107,10 +125,11 @@ class Stage:
         proved = any(observation.summarised for observation in conversation.observations)
         return "" if proved else "the target was to compress, and the model saw no summary afterwards"
 
-    async def _migrations(self, state: CampaignState, url: str, stack: AsyncExitStack) -> Migrations | None:
+    async def _migrations(self, state: CampaignState, url: str, stack: AsyncExitStack) -> tuple[Migrations | None, str]:
+        """Migrations to kill, or the reason why there are none."""
         profile = state.context.target.profile
         if not profile.legacy or not state.context.target.takes_slugs:
-            return None
+            return None, "the profile names no database that the target migrates (`legacy`), or it takes no slugs"
         server = await self._server(profile, url, stack)
         assert server.started is not None, "the kit starts the target"
         context = replace(state.context, server=server, controls=_controls(server, state.context))
@@ -118,11 +137,19 @@ class Stage:
         replica.up.set()
         own = replace(state, context=context, replicas=(replica,), compresses=False)
         chance = random.Random(f"{self.plan.seed} migrations")  # noqa: S311 - to repeat it
-        return Migrations(own, server, chance)
+        migrations = Migrations(own, server, chance)
+        try:
+            wrong = await migrations.wrong_when_calm()
+        except NotStartedError as error:
+            return None, f"the target does not start on an old database: {error.what}"
+        self.progress.findings += [wrong] if wrong else []
+        return (None, f"it is wrong without any kill ({wrong[0].violation})") if wrong else (migrations, "")
 
-    def _result(self, context: Context, moments: tuple[str, ...], untested: str, rotation: str = "") -> CampaignResult:
+    def _result(
+        self, context: Context, moments: Sequence[str], untested: str, left_out: Sequence[str] = ()
+    ) -> CampaignResult:
         return CampaignResult.of(
-            self.plan, self.progress, self.counts, self.journal, context.target, moments, untested, rotation
+            self.plan, self.progress, self.counts, self.journal, context.target, moments, untested, left_out
         )
 
 

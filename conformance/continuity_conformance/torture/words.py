@@ -40,7 +40,8 @@ def again(target: str) -> str:
 
 
 def violation_lines(violation: Reported) -> Iterator[str]:
-    yield f"{violation.requirement} is not met: {violation.violation} ({violation.meaning})"
+    calm = "without any kill, " if violation.calm else ""
+    yield f"{violation.requirement} is not met: {calm}{violation.violation} ({violation.meaning})"
     yield f"  in {violation.conversation}"
     yield from (f"  {entry_line(entry)}" for entry in violation.timeline)
 

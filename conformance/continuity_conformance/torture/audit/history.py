@@ -152,3 +152,12 @@ class FoundViolation:
     says: str
     at: float
     marks: tuple[str, ...] = field(default=())
+    calm: bool = False
+    """It showed without any kill."""
+
+    @property
+    def requirement(self) -> str:
+        """The requirement that it breaks. What is wrong without a kill is no matter of DURABLE."""
+        if not self.calm:
+            return REQUIREMENTS[self.violation]
+        return "CONCUR-01" if "share" in self.conversation else "HISTORY-02"
