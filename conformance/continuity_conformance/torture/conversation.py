@@ -57,7 +57,7 @@ class Conversation:
     def __init__(self, kind: ConversationKind, number: int, principal: str, name: str, chance: random.Random) -> None:
         self.kind = kind
         self.principal = principal
-        self.name = f"conversation {number} ({kind}, {principal})"
+        self.name = f"{'conversation' if number > 0 else 'trial'} {abs(number)} ({kind}, {principal})"
         self._id = name
         self._told: list[str] = []
         self._previous: str | None = None

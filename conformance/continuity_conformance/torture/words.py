@@ -30,7 +30,8 @@ def lines(result: CampaignResult, target: str, files: Sequence[Path]) -> Iterato
     yield from (f"not done: {each}" for each in result.not_done)
     if result.not_read_at_the_end:
         yield f"{result.not_read_at_the_end} conversations were not read back at the end, because their responses may have been evicted"
-    yield f"again: continuity torture {again(target)} --seed {plan.seed} --kills {plan.kills} --clients {plan.clients}"
+    replicas = f" --replicas {plan.replicas}" if plan.replicas > 1 else ""
+    yield f"again: continuity torture {again(target)} --seed {plan.seed} --kills {plan.kills} --clients {plan.clients}{replicas}"
     yield from (f"written: {file}" for file in files)
 
 

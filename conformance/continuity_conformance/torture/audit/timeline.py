@@ -6,7 +6,14 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from continuity_conformance.torture.audit.checker import mark_of
-from continuity_conformance.torture.audit.history import FoundViolation, History, Observation, SentTurn, TurnOutcome
+from continuity_conformance.torture.audit.history import (
+    FoundViolation,
+    History,
+    Observation,
+    SentTurn,
+    TurnOutcome,
+    Violation,
+)
 from continuity_conformance.torture.audit.journal import ProcessEvent
 
 Lane = Literal["client", "target", "read back"]
@@ -47,6 +54,9 @@ def timeline(finding: FoundViolation, history: History, events: Sequence[Process
 def _reads(finding: FoundViolation, history: History) -> list[Observation]:
     """The observation that shows the violation, and the last one before it that still had the turns."""
     shows = [each for each in history.observations if each.at == finding.at]
+    if finding.violation is Violation.FORKED:
+        lists = [each for each in history.observations if each.by in finding.marks and each not in shows[:1]]
+        return [*lists[-1:], *shows[:1]]
     before = [
         each
         for each in history.observations
