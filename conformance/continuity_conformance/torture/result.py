@@ -95,8 +95,16 @@ class CampaignResult:
         if self.untested:
             return self.untested
         if self.killed < self.plan.kills:
-            return f"{self.killed} of {self.plan.kills} kills, because {'it was stopped' if self.stopped else 'the time was over'}"
+            return f"{self.killed} of {self.plan.kills} kills, because {self._why_fewer}"
         return "" if self.counts.answered and self.counts.read_back else "no turn was answered and read back"
+
+    @property
+    def _why_fewer(self) -> str:
+        if self.stopped:
+            return "it was stopped"
+        return (
+            "it ended with the first violation" if self.violations and self.plan.stop_at_first else "the time was over"
+        )
 
     @property
     def exit_code(self) -> int:
