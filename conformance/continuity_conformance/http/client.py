@@ -39,6 +39,7 @@ from continuity_conformance.http.sse import EventStreamDecoder
 IDLE_SECONDS: Final = 0.25
 """How long a connection may have been idle before another request is sent on it. Far less than any server's own limit."""
 _PIECE: Final = 256 * 1024
+_SILENT_TURNS: Final = 4
 _PATIENCE: Final = 20
 """After so many answers that were too long, the kit reads less of each."""
 _BODY_OF_A_FLOOD: Final = 256 * 1024
@@ -77,8 +78,8 @@ class Transport:
         self._trusted = trusted or ssl.create_default_context()
         self._session: aiohttp.ClientSession | None = None
         self.sent = 0
-        self.silent = 0
-        """How many requests in a row were not answered in time."""
+        self._late = 0
+        self._answered = time.monotonic()
         self._overlong = 0
         self.posts: Counter[str] = Counter()
         """How many POST requests were sent to each origin."""
@@ -105,13 +106,20 @@ class Transport:
             self.posts[request.origin] += 1
         answer = await self._within_deadline(request, self._limit)
         self._overlong += answer.too_long
-        self.silent = self.silent + 1 if answer.timed_out else 0
+        self._late = self._late + 1 if answer.timed_out else 0
+        self._answered = self._answered if answer.timed_out else time.monotonic()
         return replace(answer, started=started, seconds=time.monotonic() - started)
 
     async def send_repeatable(self, request: Request) -> Answer:
         """Send a request that may arrive twice: it is sent again, once, where a connection that had been used before was lost."""
         answer = await self.send(request)
         return await self.send(request) if answer.stale else answer
+
+    @property
+    def silent(self) -> int:
+        """How many requests in a row were not answered in time. Those that were sent at once are not a long silence yet: it lasts several times the time of a turn."""
+        lasts = time.monotonic() - self._answered > _SILENT_TURNS * self._seconds
+        return self._late if lasts else 0
 
     @property
     def _limit(self) -> int:
