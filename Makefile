@@ -5,7 +5,7 @@ READY := .venv/.ready
 # Without bytecode files, every server that the tests start compiles its modules anew: a third of its start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: check test pytest targets lint browser matrix mutants bench bench-compare help
+.PHONY: check test pytest targets lint browser matrix mutants bench bench-compare audit help
 
 help:
 	@echo "make check   run the whole suite against the bundled server"
@@ -15,6 +15,7 @@ help:
 	@echo "make matrix  run the suite on every defect and write the matrix anew"
 	@echo "make mutants run the suite on every mechanical mutant of the server (20 minutes) and write docs/reference/mutants.md anew;"
 	@echo "             MUTANTS=--new plays only those of lines that have changed"
+	@echo "make audit   compare the installed packages with known vulnerabilities (needs the network)"
 	@echo "make bench   measure the server (10 minutes) and write docs/reference/benchmarks.md anew;"
 	@echo "             make bench-compare BASE=rev measures it beside the server of another commit"
 
@@ -46,6 +47,11 @@ lint: $(READY)
 # The tests of report.html open it in a real browser.
 browser:
 	@command -v chromium > /dev/null || (echo "make: installing Debian's chromium for the tests of report.html" && apt-get update -qq && apt-get install -y -qq chromium > /dev/null)
+
+# pip-audit has an environment of its own, so that it does not audit itself.
+audit: $(READY)
+	test -x .audit/bin/pip-audit || ($(PYTHON) -m venv .audit && .audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit)
+	$(BIN)/python tools/audit.py .audit/bin/pip-audit
 
 matrix: $(READY)
 	$(BIN)/python tools/matrix/matrix.py

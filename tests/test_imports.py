@@ -54,7 +54,7 @@ LAYERS = {
         "plugin results",
         "run report",
         "terminal",
-        "pytest doctor",
+        "pytest doctor torture",
         "cli",
     ],
     "continuity_plugins": [

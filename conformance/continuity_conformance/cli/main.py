@@ -30,6 +30,7 @@ to get going:
   continuity doctor URL                       what it is, and what can be tested
   continuity run DERIVE-04 --target URL       one requirement (-v: transcript)
   continuity fuzz --minutes 10                search with generated requests
+  continuity torture --kills 100              kill it again and again under load
   continuity spec show DERIVE-04              what it demands, and why
 
 exit codes:
@@ -42,6 +43,7 @@ _COMMANDS: Final[Mapping[str, str]] = {
     "doctor": "examine a server, list what can be tested, write a profile",
     "run": "run single requirements and print each failure in full",
     "fuzz": "search for failures with generated requests and sequences",
+    "torture": "kill a target again and again under load, and audit what is left",
     "baseline": "write a first file of known failures from the results of a run",
     "diagnose": "find the causes of the failures of a run, and write an issue for each",
     "report": "make every format of a report again from results.json",

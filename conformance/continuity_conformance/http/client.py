@@ -30,13 +30,19 @@ from continuity_conformance.http.messages import (
     Answer,
     Request,
     decoded,
+    head_of,
     is_end_marker,
+    overlong,
 )
 from continuity_conformance.http.sse import EventStreamDecoder
 
 IDLE_SECONDS: Final = 0.25
 """How long a connection may have been idle before another request is sent on it. Far less than any server's own limit."""
 _PIECE: Final = 256 * 1024
+_SILENT_TURNS: Final = 4
+_PATIENCE: Final = 20
+"""After so many answers that were too long, the kit reads less of each."""
+_BODY_OF_A_FLOOD: Final = 256 * 1024
 _REUSES: Final = ContextVar("_REUSES", default=False)
 """Whether the request that this task is sending goes over a connection that was used before."""
 
@@ -72,6 +78,9 @@ class Transport:
         self._trusted = trusted or ssl.create_default_context()
         self._session: aiohttp.ClientSession | None = None
         self.sent = 0
+        self._late = 0
+        self._answered = time.monotonic()
+        self._overlong = 0
         self.posts: Counter[str] = Counter()
         """How many POST requests were sent to each origin."""
 
@@ -95,7 +104,10 @@ class Transport:
         self.sent += 1
         if request.method == "POST":
             self.posts[request.origin] += 1
-        answer = await self._within_deadline(request)
+        answer = await self._within_deadline(request, self._limit)
+        self._overlong += answer.too_long
+        self._late = self._late + 1 if answer.timed_out else 0
+        self._answered = self._answered if answer.timed_out else time.monotonic()
         return replace(answer, started=started, seconds=time.monotonic() - started)
 
     async def send_repeatable(self, request: Request) -> Answer:
@@ -103,16 +115,27 @@ class Transport:
         answer = await self.send(request)
         return await self.send(request) if answer.stale else answer
 
-    async def _within_deadline(self, request: Request) -> Answer:
+    @property
+    def silent(self) -> int:
+        """How many requests in a row were not answered in time. Those that were sent at once are not a long silence yet: it lasts several times the time of a turn."""
+        lasts = time.monotonic() - self._answered > _SILENT_TURNS * self._seconds
+        return self._late if lasts else 0
+
+    @property
+    def _limit(self) -> int:
+        """The length of the answers that are read. A target that floods the kit again and again loses its patience, so that the run ends."""
+        return BODY_AT_MOST if self._overlong < _PATIENCE else _BODY_OF_A_FLOOD
+
+    async def _within_deadline(self, request: Request, limit: int) -> Answer:
         try:
             async with asyncio.timeout(self._seconds):
-                return await (self._send_raw(request) if request.needs_raw_socket else self._send(request))
+                return await (self._send_raw(request) if request.needs_raw_socket else self._send(request, limit))
         except TimeoutError:
             return Answer(error=f"{TIMED_OUT} in {self._seconds:g} s")
         except (aiohttp.ClientError, OSError, HTTPException, ValueError) as error:
             return Answer(error=f"connection lost: {_in_words(error)}")
 
-    async def _send(self, request: Request) -> Answer:
+    async def _send(self, request: Request, limit: int) -> Answer:
         assert self._session is not None, "use the transport in its `async with` block"
         _REUSES.set(False)
         sending = self._session.request(
@@ -128,8 +151,10 @@ class Transport:
             response = await sending
         except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
             return Answer(error=f"connection lost: {_in_words(error)}", stale=_REUSES.get() and not _began(error))
+        if request.on_begin is not None:
+            request.on_begin()
         async with response:
-            return await (_read_to_the_end if request.on_answer else _read)(response, request)
+            return await (_read_to_the_end if request.on_answer else _read)(response, request, limit)
 
     async def _send_raw(self, request: Request) -> Answer:
         return await asyncio.to_thread(raw.exchange, request, self._seconds, self._trusted)
@@ -150,6 +175,10 @@ class BoundedTransport:
     def posts(self) -> Counter[str]:
         return self._transport.posts
 
+    @property
+    def silent(self) -> int:
+        return self._transport.silent
+
     async def send(self, request: Request) -> Answer:
         async with self._places:
             return await self._transport.send(request)
@@ -167,15 +196,19 @@ def _in_pieces(data: bytes | None) -> bytes | io.BytesIO | None:
     return io.BytesIO(data) if data is not None and len(data) > _PIECE else data
 
 
-async def _read(response: aiohttp.ClientResponse, request: Request) -> Answer:
-    head = Answer(status=response.status, headers=tuple((name, value) for name, value in response.headers.items()))
+async def _read(response: aiohttp.ClientResponse, request: Request, limit: int) -> Answer:
+    head = head_of(response.status, response.headers.items())
+    if head.error:
+        response.close()
+        return head
     received = bytearray()
     decoder = EventStreamDecoder() if request.hang_up else None
     try:
         async for piece in response.content.iter_any():
             received += piece
-            if len(received) > BODY_AT_MOST:
-                return decoded(head, bytes(received), f"the answer is longer than {BODY_AT_MOST} bytes")
+            if len(received) > limit:
+                response.close()
+                return overlong(head, received, limit)
             if decoder is not None and decoder.feed(piece):
                 response.close()
                 return decoded(head, bytes(received))
@@ -184,14 +217,17 @@ async def _read(response: aiohttp.ClientResponse, request: Request) -> Answer:
     return decoded(head, bytes(received))
 
 
-async def _read_to_the_end(response: aiohttp.ClientResponse, request: Request) -> Answer:
+async def _read_to_the_end(response: aiohttp.ClientResponse, request: Request, limit: int) -> Answer:
     """Read an answer, and call `on_answer` at its end, without waiting until the target closes the stream."""
     assert request.on_answer is not None, "somebody waits for the end"
-    head = Answer(status=response.status, headers=tuple((name, value) for name, value in response.headers.items()))
+    head = head_of(response.status, response.headers.items())
     received, decoder = bytearray(), EventStreamDecoder()
     try:
         async for piece in response.content.iter_any():
             received += piece
+            if len(received) > limit:
+                response.close()
+                return overlong(head, received, limit)
             if head.content_type == EVENT_STREAM and any(is_end_marker(event) for event in decoder.feed(piece)):
                 break
     except (aiohttp.ClientError, OSError) as error:

@@ -14,7 +14,11 @@ from multidict import CIMultiDict
 from continuity_conformance.http.sse import Event, EventStreamDecoder
 
 BODY_AT_MOST: Final = 4 * 1024 * 1024
+HEADERS_AT_MOST: Final = 64 * 1024
+"""All header fields of an answer together. A server that sends more is not read any further."""
 _KEPT_AT_MOST: Final = 64 * 1024
+_KEPT_OF_TOO_MUCH: Final = 2_000
+_TOO_LONG: Final = "the answer is longer than"
 TIMED_OUT: Final = "no complete answer"
 NO_UTF8: Final = "\udcff"
 """A byte that never occurs in UTF-8, as Python reads it."""
@@ -45,6 +49,8 @@ class Request:
     key_in: str = "Authorization"
     on_answer: Callable[[], None] | None = field(default=None, compare=False, repr=False)
     """Called as soon as the client has the whole answer: the last byte of a plain one, the end marker of a stream."""
+    on_begin: Callable[[], None] | None = field(default=None, compare=False, repr=False)
+    """Called as soon as the answer begins."""
 
     @property
     def path(self) -> str:
@@ -111,6 +117,10 @@ class Answer:
     def timed_out(self) -> bool:
         return self.error.startswith(TIMED_OUT)
 
+    @property
+    def too_long(self) -> bool:
+        return self.error.startswith(_TOO_LONG)
+
     @cached_property
     def content_type(self) -> str:
         return next(iter(self.fields("content-type")), "").partition(";")[0].strip().lower()
@@ -160,6 +170,29 @@ def decoded(head: Answer, raw: bytes, error: str = "") -> Answer:
     events = EventStreamDecoder().feed(raw)
     names = tuple(event.name for event in events)
     return replace(head, text=kept, events=event_data(events), event_names=names, streamed=True, error=error)
+
+
+def head_of(status: int, fields: Iterable[tuple[str, str]]) -> Answer:
+    """An answer without its body. One with too many or too long header fields has an error, and only the first of them."""
+    headers, size = tuple(fields), 0
+    if sum(len(name) + len(value) for name, value in headers) <= HEADERS_AT_MOST:
+        return Answer(status=status, headers=headers)
+    kept: list[tuple[str, str]] = []
+    for name, value in headers:
+        size += len(name) + len(value)
+        if size > _KEPT_OF_TOO_MUCH:
+            break
+        kept.append((name, value))
+    return Answer(
+        status=status, headers=tuple(kept), error=f"the header fields are longer than {HEADERS_AT_MOST} bytes"
+    )
+
+
+def overlong(head: Answer, raw: bytes | bytearray, limit: int) -> Answer:
+    """An answer that is longer than the kit reads. Only its beginning is kept, as text."""
+    text = bytes(raw[:_KEPT_OF_TOO_MUCH]).decode("utf-8", "replace")
+    streamed = head.content_type == EVENT_STREAM
+    return replace(head, text=text, streamed=streamed, error=f"{_TOO_LONG} {limit} bytes")
 
 
 def is_end_marker(event: Event) -> bool:

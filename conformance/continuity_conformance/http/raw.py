@@ -3,9 +3,11 @@
 import http.client
 import socket
 import ssl
+import threading
+from contextlib import suppress
 from urllib.parse import SplitResult, urlsplit
 
-from continuity_conformance.http.messages import BODY_AT_MOST, Answer, Request, decoded
+from continuity_conformance.http.messages import BODY_AT_MOST, Answer, Request, decoded, head_of, overlong
 
 
 def exchange(request: Request, seconds: float, trusted: ssl.SSLContext) -> Answer:
@@ -21,12 +23,30 @@ def exchange(request: Request, seconds: float, trusted: ssl.SSLContext) -> Answe
     resource = f"{address.path}?{address.query}" if address.query else address.path
     lines = [f"{request.method} {resource} HTTP/1.1", *(f"{name}: {value}" for name, value in fields)]
     with _connection(address, seconds, trusted) as connection:
-        connection.sendall("\r\n".join([*lines, "", ""]).encode("utf-8", "surrogateescape") + body)
-        response = http.client.HTTPResponse(connection, method=request.method)
-        response.begin()
-        headers = tuple((name, _as_sent(value)) for name, value in response.getheaders())
-        head = Answer(status=response.status, headers=headers)
-        return decoded(head, response.read(BODY_AT_MOST))
+        # A time-out of the socket begins anew with every byte, so that a server could hold this thread for ever.
+        over = threading.Timer(seconds, _shut, [connection])
+        over.daemon = True
+        over.start()
+        try:
+            return _exchanged(connection, request, "\r\n".join([*lines, "", ""]), body)
+        finally:
+            over.cancel()
+
+
+def _exchanged(connection: socket.socket, request: Request, head: str, body: bytes) -> Answer:
+    connection.sendall(head.encode("utf-8", "surrogateescape") + body)
+    response = http.client.HTTPResponse(connection, method=request.method)
+    response.begin()
+    answer = head_of(response.status, ((name, _as_sent(value)) for name, value in response.getheaders()))
+    if answer.error:
+        return answer
+    received = response.read(BODY_AT_MOST + 1)
+    return overlong(answer, received, BODY_AT_MOST) if len(received) > BODY_AT_MOST else decoded(answer, received)
+
+
+def _shut(connection: socket.socket) -> None:
+    with suppress(OSError):
+        connection.shutdown(socket.SHUT_RDWR)
 
 
 def _as_sent(value: str) -> str:

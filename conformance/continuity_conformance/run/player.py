@@ -133,7 +133,7 @@ class ScenarioPlayer:
     async def _must_live(self, dialogue: Dialogue, requirement: str) -> None:
         """After a lost connection: raise UnreachableError if the target is dead. Then nothing more can be said about it."""
         if any(exchange.answer.error and not exchange.answer.status for exchange in dialogue.exchanges):
-            await self._life.must_live(dialogue.context.server, requirement)
+            await self._life.must_live(dialogue.context.server, requirement, dialogue.context.transport.silent)
 
     async def _play_once(self, run: ScenarioRun, dialogue: Dialogue) -> Evidence:
         budget = self._budget if run.seeded else None

@@ -64,6 +64,11 @@ class Controls:
         return frozenset(process | legacy | pressure | filling | named)
 
     @property
+    def own(self) -> frozenset[str]:
+        """The controls that the profile or the plugin itself provides."""
+        return frozenset(self._server.profile.controls)
+
+    @property
     def filling(self) -> Filling | None:
         """How to fill the context so that the target compresses. None if a control of the profile makes it compress."""
         return None if "compress" in self._server.profile.controls else self._server.profile.filling
@@ -136,14 +141,21 @@ class Controls:
         started = self._server.started
         assert started is not None, "a scenario that restarts runs only where the kit started the target"
         before = started.pid
-        if manner in self._server.profile.controls:
-            await self._do(manner, "alice", {"pid": before})
-            await self._require_end(manner, started)
+        if manner in self.own:
+            await self.end_process(manner)
             await started.start()
         else:
             await (started.restart() if manner == "restart" else started.kill())
         if started.pid == before:
             raise KitError(f"{manner}: the process is still the same one.", where=self._server.url)
+
+    async def end_process(self, manner: str) -> None:
+        """End the process with the control `kill` or `restart` of the profile or the plugin."""
+        started = self._server.started
+        assert started is not None, "only a target that the kit started is ended"
+        if manner in self.own:
+            await self._do(manner, "alice", {"pid": started.pid})
+            await self._require_end(manner, started)
 
     async def _require_end(self, manner: str, started: StartedProcess) -> None:
         """Raise Untested if the process still runs after a control of the target should have ended it."""

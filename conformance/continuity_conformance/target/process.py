@@ -194,8 +194,12 @@ class StartedProcess:
 
     def kill_at_once(self) -> None:
         """Send SIGKILL without waiting for anything. `kill` then waits for the end, and starts the target again."""
+        self.send_signal(signal.SIGKILL)
+
+    def send_signal(self, how: signal.Signals) -> None:
+        """Send a signal to the process and its children, without waiting for anything."""
         if self.runs:
-            _signal_group(self.pid, signal.SIGKILL)
+            _signal_group(self.pid, how)
 
     async def has_ended(self) -> bool:
         """Wait for the process to end by itself, for at most `stop_seconds`. False if it still runs."""

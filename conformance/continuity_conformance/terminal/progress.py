@@ -3,7 +3,6 @@
 On a terminal it is one line that is overwritten; elsewhere plain lines, one when an area is decided and one every ten seconds.
 """
 
-import shutil
 import sys
 import time
 from collections.abc import Iterable, Sequence
@@ -11,6 +10,7 @@ from typing import Final, TextIO
 
 from continuity_conformance.checks.registry import disturbs
 from continuity_conformance.core.verdicts import Result, Verdict, counts
+from continuity_conformance.terminal.live_line import LiveLine, duration
 from continuity_spec import Requirement
 
 _LABELS: Final = (
@@ -31,13 +31,11 @@ class ProgressDisplay:
     """Shows the results that the heartbeat passes to `tick`."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
-        self._stream = stream or sys.stdout
-        self._live = self._stream.isatty()
+        self._line = LiveLine(stream or sys.stdout)
         self._requirements: tuple[Requirement, ...] = ()
         self._weights: dict[str, int] = {}
         self._began = self._shown_at = time.monotonic()
         self._closed: set[str] = set()
-        self._shown = 0
 
     def start(self, requirements: Sequence[Requirement]) -> None:
         self._requirements = tuple(requirements)
@@ -51,24 +49,21 @@ class ProgressDisplay:
             members = [each.id for each in self._requirements if each.area == area]
             if area not in self._closed and all(id_ in by_id for id_ in members):
                 self._closed.add(area)
-                self._line(f"{area:10} {len(members):3}   {counted([by_id[id_] for id_ in members])}")
+                self._line.write(f"{area:10} {len(members):3}   {counted([by_id[id_] for id_ in members])}")
         still_open = [area for area in areas if area not in self._closed]
         if still_open:
             self._status(decided, still_open)
         else:
-            self._erase()
+            self._line.erase()
 
     def _status(self, decided: Sequence[Result], still_open: Sequence[str]) -> None:
         now = time.monotonic()
-        if not self._live and now - self._shown_at < _PLAIN_EVERY:
+        if not self._line.is_live and now - self._shown_at < _PLAIN_EVERY:
             return
         parts = [f"{len(decided)} of {len(self._requirements)}", counted(decided, brief=True)]
         parts += [self._time_left(decided, now - self._began), f"open: {' '.join(still_open)}"]
         text = " · ".join(part for part in parts if part)
-        if self._live:
-            self._overwrite(text)
-        else:
-            self._line(text)
+        self._line.overwrite(text)
         self._shown_at = now
 
     def _time_left(self, decided: Sequence[Result], elapsed: float) -> str:
@@ -77,29 +72,10 @@ class ProgressDisplay:
         left = sum(self._weights.values()) - done
         if not done or elapsed < _ESTIMATE_AFTER:
             return ""
-        return f"about {_duration(elapsed * left / done)} left"
-
-    def _overwrite(self, text: str) -> None:
-        """Use one column less than the terminal has: some terminals wrap when the last column is written."""
-        width = shutil.get_terminal_size().columns - 1
-        shown = text if len(text) <= width else f"{text[: width - 1]}…"
-        self._stream.write(f"\r{shown.ljust(self._shown)}")
-        self._stream.flush()
-        self._shown = len(shown)
-
-    def _erase(self) -> None:
-        if self._shown:
-            self._stream.write(f"\r{' ' * self._shown}\r")
-            self._stream.flush()
-            self._shown = 0
-
-    def _line(self, text: str) -> None:
-        self._erase()
-        self._stream.write(f"{text}\n")
-        self._stream.flush()
+        return f"about {duration(elapsed * left / done)} left"
 
     def end(self) -> None:
-        self._erase()
+        self._line.erase()
 
 
 def counted(results: Iterable[Result], *, brief: bool = False) -> str:
@@ -111,8 +87,3 @@ def counted(results: Iterable[Result], *, brief: bool = False) -> str:
 
 def _weight(requirement: Requirement) -> int:
     return _DISTURBING_WEIGHT if disturbs(requirement) else 1
-
-
-def _duration(seconds: float) -> str:
-    whole = max(1, round(seconds))
-    return f"{whole} s" if whole < 120 else f"{round(whole / 60)} min"  # noqa: PLR2004 - up to two minutes in seconds

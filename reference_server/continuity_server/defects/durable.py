@@ -14,7 +14,7 @@ from continuity_server.rules import Rules
 from continuity_server.rules.echo import SessionInfo
 from continuity_server.rules.messages import Message, Messages
 from continuity_server.store.histories import LAST, Histories
-from continuity_server.store.records import Write
+from continuity_server.store.records import HistoryWrite, Write
 from continuity_server.store.store import Store
 from continuity_server.store.writer import Writer
 from continuity_server.turn.agent import Agent
@@ -137,6 +137,46 @@ class AnswersBeforeCommitPlain(_AnswersBeforeCommit):
 @defect("answers-before-commit-streamed", "A stream ends 30 ms before its turn is stored.")
 class AnswersBeforeCommitStreamed(_AnswersBeforeCommit):
     streamed = True
+
+
+class _StoredInTwoSteps(_AnswersBeforeCommit):
+    """Stores a part of a turn, answers, and stores the rest 30 ms later. Plain turns only."""
+
+    async def _keep(self, write: Write, outcome: Outcome) -> None:
+        first, rest = self._parts(write)
+        if rest is None or _ANSWERED.get(None) is None:
+            await self._committer.commit(write)
+            return
+        await self._committer.commit(first)
+        await super()._keep(rest, outcome)
+
+    def _parts(self, write: Write) -> tuple[Write, Write | None]:
+        raise NotImplementedError
+
+
+@defect(
+    "slug-stored-after-response", "A plain response and its session are stored, and 30 ms after the answer its slug."
+)
+class SlugStoredAfterResponse(_StoredInTwoSteps):
+    def _parts(self, write: Write) -> tuple[Write, Write | None]:
+        if write.slug is None:
+            return write, None
+        bare = HistoryWrite(write.history.session, write.history.root, ())
+        return replace(write, slug=None), Write(write.owner, bare, slug=write.slug)
+
+
+@defect(
+    "rotation-not-atomic",
+    "A plain turn that rotates ends its session and leads to the new one, and 30 ms after the answer the new one gets its messages.",
+)
+class RotationNotAtomic(_StoredInTwoSteps):
+    def _parts(self, write: Write) -> tuple[Write, Write | None]:
+        if write.ended is None:
+            return write, None
+        whole = replace(write.history, messages=())
+        ended = replace(write, history=whole, response=None, slug=None, replay=None)
+        messages = HistoryWrite(write.history.session, write.history.root, write.history.messages)
+        return ended, replace(write, history=messages, ended=None, compressed_on_request=None)
 
 
 class AnswerOnly(Committer):

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from types import ModuleType
 from typing import TYPE_CHECKING, Final
 
+from continuity_conformance.checks.support.bounded_httpx import bounded_transport
 from continuity_conformance.core.failure import Inapplicable, Unmet
 from continuity_conformance.http.tls import trust
 from continuity_conformance.scenario.dialogue import Dialogue
@@ -47,7 +48,9 @@ async def real_client(dialogue: Dialogue) -> AsyncIterator["AsyncOpenAI"]:
         default_headers={**_headers(profile, "" if profile.key_field.usual else key), "Connection": "close"},
         max_retries=0,
         # On a redirect to another host httpx removes only Authorization: a key in another field would be given away.
-        http_client=openai.DefaultAsyncHttpxClient(verify=trust(profile.ca), follow_redirects=False),
+        http_client=openai.DefaultAsyncHttpxClient(
+            transport=bounded_transport(trust(profile.ca)), follow_redirects=False
+        ),
     )
     try:
         async with client, asyncio.timeout(seconds * _CLIENT_TURNS):
