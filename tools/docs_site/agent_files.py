@@ -22,10 +22,15 @@ _SECTIONS = {
 
 
 def files() -> dict[str, str]:
-    """Every file, by its path in the site."""
+    """Plain Markdown by its path in the site: each requirement, and each page as it was written."""
     requirements = {f"reference/requirements/{each.id}.md": as_markdown(each) for each in load_spec().requirements}
     written = {path.relative_to(DOCS).as_posix(): path.read_text(encoding="utf-8") for path in DOCS.rglob("*.md") if "results" not in path.parts}
-    return {"llms.txt": "\n".join(_index()), **requirements, **written}
+    return {**requirements, **written}
+
+
+def index() -> str:
+    """llms.txt: what there is to read, one line each."""
+    return "\n".join(_index())
 
 
 def facts() -> list[dict[str, object]]:

@@ -40,9 +40,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     made = {page: text for generator in _GENERATORS for page, text in generator.pages().items()}
     texts = {path: path.read_text(encoding="utf-8") for path in repository.DOCS.rglob("*.md")}
     made |= repository.source_pages(texts)
+    made["llms.txt"] = agent_files.index()
     for page, text in made.items():
-        if page.endswith(".md"):
-            files.append(File.generated(config, page, content=text))
+        files.append(File.generated(config, page, content=text))
     return files
 
 
