@@ -14,7 +14,12 @@ _HEAD = """\
 To fix a server, read [the skill](agents/SKILL.md) first. `continuity explain ID --json` prints a requirement for programs. Each link leads to plain Markdown.
 """
 _SECTIONS = {
-    "Start": ("agents/SKILL.md", "tutorial/first-verdict.md", "tutorial/first-fixed-cause.md", "how-to/build-a-server.md"),
+    "Start": (
+        "agents/SKILL.md",
+        "tutorial/first-verdict.md",
+        "tutorial/first-fixed-cause.md",
+        "how-to/build-a-server.md",
+    ),
     "The spec": ("reference/spec.md", "reference/classes.md", "reference/vocabulary.md", "reference/probe.md"),
     "How to": ("how-to/*.md",),
     "Explanation": ("explanation/*.md",),
@@ -24,7 +29,11 @@ _SECTIONS = {
 def files() -> dict[str, str]:
     """Plain Markdown by its path in the site: each requirement, and each page as it was written."""
     requirements = {f"reference/requirements/{each.id}.md": as_markdown(each) for each in load_spec().requirements}
-    written = {path.relative_to(DOCS).as_posix(): path.read_text(encoding="utf-8") for path in DOCS.rglob("*.md") if "results" not in path.parts}
+    written = {
+        path.relative_to(DOCS).as_posix(): path.read_text(encoding="utf-8")
+        for path in DOCS.rglob("*.md")
+        if "results" not in path.parts
+    }
     return {**requirements, **written}
 
 

@@ -19,7 +19,15 @@ What `continuity COMMAND --help` prints. `session-continuity` is another name of
 
 def pages() -> dict[str, str]:
     with mock.patch.dict(os.environ, {"COLUMNS": _COLUMNS, "NO_COLOR": "1"}):
-        return {PAGE: "\n".join((_INTRODUCTION, *_help("continuity", parser_for(None)), *(line for name in COMMANDS for line in _command(name))))}
+        return {
+            PAGE: "\n".join(
+                (
+                    _INTRODUCTION,
+                    *_help("continuity", parser_for(None)),
+                    *(line for name in COMMANDS for line in _command(name)),
+                )
+            )
+        }
 
 
 def _command(name: str) -> Iterator[str]:

@@ -27,7 +27,10 @@ How many requirements passed, failed, were not tested and did not apply in each 
 
 
 def pages() -> dict[str, str]:
-    return {PAGE: "\n".join(_page(load_spec())), **{f"results/{run.folder}/verdicts.md": "\n".join(_verdicts(run)) for run in published_runs()}}
+    return {
+        PAGE: "\n".join(_page(load_spec())),
+        **{f"results/{run.folder}/verdicts.md": "\n".join(_verdicts(run)) for run in published_runs()},
+    }
 
 
 def _page(spec: Spec) -> Iterator[str]:
@@ -45,7 +48,10 @@ def _class(each: ConformanceClass, spec: Spec, runs: list[PublishedRun]) -> Iter
     cells = "".join(_class_cell(run, each.name) for run in runs)
     yield f'<details><summary><b>{each.name}</b> <span class="claim">{escape(each.claim)}</span><span class="row">{cells}</span></summary>'
     yield '<table><thead><tr><th scope="col">requirement</th>'
-    yield "".join(f'<th scope="col">{escape(run.server)}<br>{escape(run.version)}</th>' for run in runs) + "</tr></thead><tbody>"
+    yield (
+        "".join(f'<th scope="col">{escape(run.server)}<br>{escape(run.version)}</th>' for run in runs)
+        + "</tr></thead><tbody>"
+    )
     for identity in each.ids:
         text = escape(" ".join(spec.requirement(identity).text.split()))
         link = f'<a href="../reference/requirements/{identity}.html" title="{text}">{identity}</a>'

@@ -6,14 +6,17 @@ from pathlib import Path
 from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.plugins import get_plugin_logger
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
-sys.path[:0] = [str(Path(__file__).parents[1])]
+_TOOLS = Path(__file__).parents[1]
+sys.path[:0] = [str(folder) for folder in (_TOOLS, _TOOLS / "matrix", _TOOLS / "published_results")]
 
 from docs_site import (  # noqa: E402 - mkdocs loads this file without its package
     agent_files,
     commands,
+    committed,
     compatibility,
     openapi,
     plugin_api,
@@ -26,14 +29,21 @@ _GENERATORS = (requirements, commands, plugin_api, schemas, openapi, compatibili
 _NOT_SEARCHED = ("source/", "results/", "reference/mutants", "reference/matrix")
 _SECTIONS = {"How-to guides": "how-to", "Explanation": "explanation"}
 """Parts of the navigation that list every page of a folder: those that mkdocs.yml names first, then the others."""
+_LOG = get_plugin_logger("docs_site")
+"""A warning ends the build."""
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     for section in config.nav or []:
         for title, entries in section.items():
             if title in _SECTIONS:
-                entries += _others(_SECTIONS[title], entries)
+                entries.extend(_others(_SECTIONS[title], entries))
     return config
+
+
+def on_pre_build(config: MkDocsConfig) -> None:  # noqa: ARG001 - mkdocs names it
+    for sentence in committed.stale():
+        _LOG.warning(sentence)
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -51,6 +61,8 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     source = page.file.src_uri
     if source.startswith(_NOT_SEARCHED):
         page.meta["search"] = {"exclude": True}
+    if source in requirements.LISTS:
+        markdown = requirements.with_links(markdown)
     file = repository.file_of(source)
     return repository.relinked(file, markdown) if file is not None and file.suffix == ".md" else markdown
 

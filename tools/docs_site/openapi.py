@@ -7,7 +7,12 @@ from continuity_spec.openapi.document import document_text, load_control, load_o
 
 _METHODS = ("get", "post", "put", "delete")
 _PAGES = {
-    "reference/http-api.md": ("HTTP API", "openapi.yaml", load_openapi, "What a server offers to its clients. `continuity spec openapi` prints the document."),
+    "reference/http-api.md": (
+        "HTTP API",
+        "openapi.yaml",
+        load_openapi,
+        "What a server offers to its clients. `continuity spec openapi` prints the document.",
+    ),
     "reference/control-api.md": (
         "Control API",
         "control.yaml",
@@ -35,14 +40,23 @@ def _page(title: str, file: str, document: Mapping[str, Any], about: str) -> Ite
 
 def _operation(method: str, path: str, item: Mapping[str, Any], document: Mapping[str, Any]) -> Iterator[str]:
     operation = item[method]
-    yield from (f"## {method.upper()} {path}", "", operation.get("summary", ""), "", operation.get("description", ""), "")
+    yield from (
+        f"## {method.upper()} {path}",
+        "",
+        operation.get("summary", ""),
+        "",
+        operation.get("description", ""),
+        "",
+    )
     offer = operation.get("x-continuity-offer")
     if offer:
         yield from (f"Only if the server offers *{offer}*.", "")
     parameters = [_resolved(each, document) for each in (*item.get("parameters", ()), *operation.get("parameters", ()))]
     if parameters:
         yield from ("| parameter | in | meaning |", "|---|---|---|")
-        yield from (f"| `{each['name']}` | {each['in']} | {_cell(each.get('description', ''))} |" for each in parameters)
+        yield from (
+            f"| `{each['name']}` | {each['in']} | {_cell(each.get('description', ''))} |" for each in parameters
+        )
         yield ""
     body = _resolved(operation.get("requestBody", {}), document).get("content", {})
     for kind, content in body.items():
@@ -50,7 +64,9 @@ def _operation(method: str, path: str, item: Mapping[str, Any], document: Mappin
     yield from ("| status | meaning | body |", "|---|---|---|")
     for status, answer in operation["responses"].items():
         found = _resolved(answer, document)
-        bodies = ", ".join(f"`{kind}` {_named(content.get('schema', {}))}" for kind, content in found.get("content", {}).items())
+        bodies = ", ".join(
+            f"`{kind}` {_named(content.get('schema', {}))}" for kind, content in found.get("content", {}).items()
+        )
         yield f"| {status} | {_cell(found.get('description', ''))} | {bodies} |"
     yield ""
 
@@ -78,7 +94,9 @@ def _kind(field: Mapping[str, Any]) -> str:
         return f"list of {_kind(field.get('items', {})) or 'anything'}"
     choices = [_kind(each) for word in ("oneOf", "anyOf") for each in field.get(word, ())]
     kind = field.get("type", "")
-    return " or ".join(dict.fromkeys(filter(None, choices))) or (" or ".join(kind) if isinstance(kind, list) else str(kind))
+    return " or ".join(dict.fromkeys(filter(None, choices))) or (
+        " or ".join(kind) if isinstance(kind, list) else str(kind)
+    )
 
 
 def _named(node: Mapping[str, Any]) -> str:

@@ -24,7 +24,9 @@ Everything in `continuity_conformance.plugin`. A plugin imports nothing else of 
 
 def pages() -> dict[str, str]:
     intro = _INTRODUCTION.format(target=GROUPS["target"], pack=GROUPS["pack"])
-    return {PAGE: "\n".join((intro, *(line for name in plugin.__all__ for line in _entry(name, getattr(plugin, name)))))}
+    return {
+        PAGE: "\n".join((intro, *(line for name in plugin.__all__ for line in _entry(name, getattr(plugin, name)))))
+    }
 
 
 def _entry(name: str, value: Any) -> Iterator[str]:
@@ -47,7 +49,11 @@ def _declared(name: str, value: Any) -> str:
 
 def _members(value: type) -> Iterator[str]:
     if dataclasses.is_dataclass(value):
-        rows = [f"| `{each.name}` | `{_words(each.type)}` | {_default(each)} |" for each in dataclasses.fields(value) if not each.name.startswith("_")]
+        rows = [
+            f"| `{each.name}` | `{_words(each.type)}` | {_default(each)} |"
+            for each in dataclasses.fields(value)
+            if not each.name.startswith("_")
+        ]
         yield from ("| field | type | default |", "|---|---|---|", *rows, "")
     for name, member in vars(value).items():
         function = member.__func__ if isinstance(member, classmethod | staticmethod) else member
@@ -69,4 +75,9 @@ def _default(each: "dataclasses.Field[Any]") -> str:
 
 
 def _words(kind: object) -> str:
-    return (kind.__name__ if inspect.isclass(kind) else str(kind)).replace("typing.", "").replace("collections.abc.", "").replace("|", "or")
+    return (
+        (kind.__name__ if inspect.isclass(kind) else str(kind))
+        .replace("typing.", "")
+        .replace("collections.abc.", "")
+        .replace("|", "or")
+    )

@@ -13,7 +13,15 @@ from urllib.parse import quote, unquote
 
 ROOT: Final = Path(__file__).parents[2]
 DOCS: Final = ROOT / "docs"
-_LANGUAGES: Final = {".py": "python", ".yaml": "yaml", ".yml": "yaml", ".json": "json", ".mjs": "js", ".toml": "toml", ".ts": "ts"}
+_LANGUAGES: Final = {
+    ".py": "python",
+    ".yaml": "yaml",
+    ".yml": "yaml",
+    ".json": "json",
+    ".mjs": "js",
+    ".toml": "toml",
+    ".ts": "ts",
+}
 _COPIED: Final = {".svg", ".png", ".json", ".yaml", ".txt"}
 """Files in docs/ that are copied as they are."""
 _LINKS: Final = re.compile(
@@ -98,12 +106,13 @@ def _files(folder: Path) -> list[Path]:
 
 def _shown(target: Path) -> str:
     if target.is_dir():
-        lines = [f"- [{each.name}]({quote(os.path.relpath(page_of(each), page_of(target).rpartition('/')[0]))})" for each in _files(target)]
+        lines = [
+            f"- [{each.name}]({quote(os.path.relpath(page_of(each), page_of(target).rpartition('/')[0]))})"
+            for each in _files(target)
+        ]
         return "\n".join((f"# {_inside(target)}", "", *lines, ""))
     text = target.read_text(encoding="utf-8")
     if target.suffix == ".md":
         return text
     fence = "`" * (3 + 3 * ("```" in text))
     return f"# {target.name}\n\n`{_inside(target)}`\n\n{fence}{_LANGUAGES.get(target.suffix, 'text')}\n{text.rstrip()}\n{fence}\n"
-
-

@@ -7,9 +7,21 @@ from typing import Any
 from continuity_spec.load.schema import schema
 
 _PAGES = {
-    "profile": ("reference/profile.md", "Profile", "A profile says what a URL cannot. [How to write one](../how-to/profile.md)."),
-    "results": ("reference/results-schema.md", "results.json", "The file that every report is made from. [How to read and share results](../how-to/reports.md)."),
-    "baseline": ("reference/baseline.md", "Baseline", "A file of known failures and gaps. [How to use one](../how-to/gate.md)."),
+    "profile": (
+        "reference/profile.md",
+        "Profile",
+        "A profile says what a URL cannot. [How to write one](../how-to/profile.md).",
+    ),
+    "results": (
+        "reference/results-schema.md",
+        "results.json",
+        "The file that every report is made from. [How to read and share results](../how-to/reports.md).",
+    ),
+    "baseline": (
+        "reference/baseline.md",
+        "Baseline",
+        "A file of known failures and gaps. [How to use one](../how-to/gate.md).",
+    ),
 }
 _LONGEST = 12
 """How many values of an enumeration are shown."""
@@ -26,14 +38,23 @@ def _page(whole: Mapping[str, Any], title: str, about: str) -> Iterator[str]:
     for name, part in whole.get("$defs", {}).items():
         rows = list(_rows(part, whole, ""))
         if rows:
-            yield from ("", f"## {name}", "", part.get("description", ""), "", "| field | type | meaning |", "|---|---|---|", *rows)
+            yield from (
+                "",
+                f"## {name}",
+                "",
+                part.get("description", ""),
+                "",
+                "| field | type | meaning |",
+                "|---|---|---|",
+                *rows,
+            )
     yield from ("", "## The schema", "", "```json", json.dumps(whole, indent=2, ensure_ascii=False), "```", "")
 
 
 def _rows(node: Mapping[str, Any], whole: Mapping[str, Any], prefix: str) -> Iterator[str]:
     node = node.get("items", node) if node.get("type") == "array" else node
-    for name, field in node.get("properties", {}).items():
-        field = field if isinstance(field, Mapping) else {}
+    for name, given in node.get("properties", {}).items():
+        field = given if isinstance(given, Mapping) else {}
         needed = " (required)" if name in node.get("required", ()) else ""
         yield f"| `{prefix}{name}`{needed} | {_kind(field)} | {_cell(_meaning(field, whole))} |"
         if "$ref" not in field:
@@ -57,7 +78,9 @@ def _kind(field: Mapping[str, Any]) -> str:
     kind = field.get("type", "")
     if kind == "array":
         return f"list of {_kind(field.get('items', {})) or 'anything'}"
-    return _cell(" or ".join(kind) if isinstance(kind, list) else kind) or " or ".join(filter(None, (_kind(each) for word in ("oneOf", "anyOf") for each in field.get(word, ()))))
+    return _cell(" or ".join(kind) if isinstance(kind, list) else kind) or " or ".join(
+        filter(None, (_kind(each) for word in ("oneOf", "anyOf") for each in field.get(word, ())))
+    )
 
 
 def _cell(text: str) -> str:

@@ -35,7 +35,9 @@ class PublishedRun:
 @cache
 def published_runs() -> list[PublishedRun]:
     found = [_read(path.parent.name) for path in RESULTS.glob("*/results.json")]
-    return sorted(found, key=lambda run: (run.server, [int(part) if part.isdigit() else 0 for part in run.version.split(".")]))
+    return sorted(
+        found, key=lambda run: (run.server, [int(part) if part.isdigit() else 0 for part in run.version.split(".")])
+    )
 
 
 def newest_runs() -> list[PublishedRun]:
@@ -52,4 +54,6 @@ def evidence(run: PublishedRun, identity: str, results: str) -> str:
 def _read(folder: str) -> PublishedRun:
     data = json.loads((RESULTS / folder / "results.json").read_text(encoding="utf-8"))
     server, _, version = folder.rpartition("-")
-    return PublishedRun(folder, server, version, data, {each["id"]: Verdict(each["verdict"]) for each in data["requirements"]})
+    return PublishedRun(
+        folder, server, version, data, {each["id"]: Verdict(each["verdict"]) for each in data["requirements"]}
+    )

@@ -73,7 +73,9 @@ class RequirementPage:
         if others:
             yield "  also, drawn by --all or --scenario NAME:"
         for scenario in others:
-            line = f"    {scenario_title(scenario, requirement)}: {self._difference(scenario, requirement.scenarios[0])}"
+            line = (
+                f"    {scenario_title(scenario, requirement)}: {self._difference(scenario, requirement.scenarios[0])}"
+            )
             yield line if len(line) <= self.width else f"{line[: self.width - 3]}..."
 
     def _difference(self, scenario: Scenario, first: Scenario) -> str:
