@@ -62,7 +62,7 @@ class Links(HTMLParser):
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
         found = {name: value or "" for name, value in attributes}
         self.anchors |= {found[name] for name in ("id", "name") if name in found}
-        self.links += [found["href"]] * (tag == "a" and "href" in found)
+        self.links += [found.get("href", "#")] if tag == "a" else []
         self.loaded += [found[name] for name in ("src", "href") if name in found and tag != "a"]
 
 
@@ -89,7 +89,7 @@ def test_no_link_leads_nowhere(site: Path):
         f"{page.relative_to(site)}: {link}"
         for page in pages
         for link in read(page).links
-        if not urlsplit(link).scheme and leads_nowhere(page, link)
+        if link != "#" and not urlsplit(link).scheme and leads_nowhere(page, link)
     }
 
     assert len(pages) > len(load_spec().requirements)

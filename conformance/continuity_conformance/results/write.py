@@ -152,7 +152,8 @@ def _known(entry: KnownFailure | None, today: date) -> dict[str, object] | None:
     if entry is None:
         return None
     until = entry.until.isoformat()
-    return {"reason": entry.reason, "until": until, "issue": entry.issue, "expired": entry.expired(today)}
+    told = {"reason": entry.reason, "until": until, "issue": entry.issue, "accepts": entry.accepts}
+    return {**told, "expired": entry.expired(today)}
 
 
 def _requirement(result: Result, outcome: RunOutcome) -> dict[str, object]:
