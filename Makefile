@@ -5,13 +5,14 @@ READY := .venv/.ready
 # Without bytecode files, every server that the tests start compiles its modules anew: a third of its start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: check test pytest targets lint browser docs matrix mutants bench bench-compare help
+.PHONY: check test pytest targets lint browser docs wheel matrix mutants bench bench-compare help
 
 help:
 	@echo "make check   run the whole suite against the bundled server"
 	@echo "make test    lint, type-check and run all tests"
 	@echo "make targets run the tests with real servers, which installs them"
 	@echo "make lint    ruff, mypy and the spec's own lint"
+	@echo "make wheel   build dist/session_continuity-…-py3-none-any.whl"
 	@echo "make docs    build the documentation site in build/site, and check its links"
 	@echo "make matrix  run the suite on every defect and write the matrix anew"
 	@echo "make mutants run the suite on every mechanical mutant of the server (20 minutes) and write docs/reference/mutants.md anew;"
@@ -47,6 +48,10 @@ lint: $(READY)
 # The tests of report.html open it in a real browser.
 browser:
 	@command -v chromium > /dev/null || (echo "make: installing Debian's chromium for the tests of report.html" && apt-get update -qq && apt-get install -y -qq chromium > /dev/null)
+
+# One file that installs the commands `continuity` and `session-continuity` anywhere.
+wheel: $(READY)
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
 
 # Without a network. A warning, such as a link that leads nowhere or a page that is stale, ends the build.
 docs: $(READY)

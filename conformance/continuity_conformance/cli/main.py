@@ -46,17 +46,19 @@ COMMANDS: Final[Mapping[str, str]] = {
     "report": "make every format of a report again from results.json",
     "checklist": "print what to build and what to review, ticked from results",
     "compare": "compare runs and list regressions",
+    "submit": "check results and write the files that list them beside others",
     "plugins": "list the installed targets and packs",
     "spec": "list, show or lint the requirements",
     "explain": "print all about a requirement, as Markdown or JSON",
     "serve": "start the bundled server (options: continuity serve --help)",
     "model": "start the probe model alone",
+    "completion": "print a script that completes commands in a shell",
     "defects": "list the defects of the bundled server, and what fails on each",
 }
 """Every command, and its line in the help."""
 _FOLDERS: Final[Mapping[str, str]] = {
-    **dict.fromkeys(("baseline", "report", "checklist", "compare"), "results_files"),
-    **dict.fromkeys(("plugins", "spec", "explain", "defects"), "reference"),
+    **dict.fromkeys(("baseline", "report", "checklist", "compare", "submit"), "results_files"),
+    **dict.fromkeys(("plugins", "spec", "explain", "defects", "completion"), "reference"),
 }
 """The folders of those commands that are not in this one."""
 
