@@ -21,6 +21,12 @@ DEFAULT_SERVER = "--port 8080"
 ADDRESSES = re.compile(r"\bURL\b|https?://127\.0\.0\.1:(?:8080|8642)(?!/v1)|https://gateway\.example/api/v1")
 
 
+AREA = re.compile(r"[A-Z]+ +\d+   \d+ (?:passed|failed|error|not )")
+"""The line that a run prints when an area is decided."""
+UNDER_WAY = re.compile(r"\d+ of \d+ · ")
+"""The line that a run prints every ten seconds."""
+
+
 @dataclass(frozen=True)
 class Shown:
     """A command of a page, without its comment, and the output below it; None where none is shown."""
@@ -74,7 +80,10 @@ def matches(shown: str, printed: str) -> bool:
 
 
 def _trimmed(text: str) -> str:
-    return "\n".join(line.rstrip() for line in text.strip().splitlines())
+    """Without trailing blanks, and with the areas of a run in one order: they are printed as they are decided."""
+    lines = [line.rstrip() for line in text.strip().splitlines() if not UNDER_WAY.match(line)]
+    areas = sorted(line for line in lines if AREA.match(line))
+    return "\n".join([*areas, *(line for line in lines if not AREA.match(line))])
 
 
 def words(command: str) -> list[str]:

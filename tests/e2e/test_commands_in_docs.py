@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
+import certifi
 import pytest
 from commands_in_docs import ADDRESSES, DEFAULT_SERVER, ROOT, Shown, in_blocks, inline, matches, pages, server_of, words
 
@@ -32,6 +33,7 @@ NAMES = {
 }
 """What a reader puts there."""
 NOT_RUN = {
+    r"(session-)?continuity$": "the name of the command",
     r"(make|python tools/)": "a command for maintainers: the test below looks whether it exists",
     r"continuity (check|run)\b.*(tiny|hermes|nanobot|openclaw)": "it installs a server; tests/real_targets and tests/kit/suite run plugins",
     r"continuity (run|spec) .*HISTORY-15": "an entry that the page asks the reader to write",
@@ -86,7 +88,7 @@ def stage(tmp_path: Path) -> Path:
     (tmp_path / "known.yaml").write_text("[]\n")
     for name in ("my.yaml", "profile.yaml"):
         (tmp_path / name).write_text("name: my gateway\nlimits: {parallel: 4}\n")
-    (tmp_path / "ca.pem").write_text("")
+    shutil.copy(certifi.where(), tmp_path / "ca.pem")
     return tmp_path
 
 
@@ -106,6 +108,13 @@ def narrowed(command: list[str]) -> list[str]:
     return [*command, "-k", FIRST_OF_CLASS[named.split(",")[0]] if named else "ECHO-02"]
 
 
+def describe(command: list[str], folder: Path) -> None:
+    """A profile without an address starts a server."""
+    if "://" not in " ".join(command) and "my.yaml" in command and command[1] in {"check", "run"}:
+        text = (folder / "examples" / "first" / "profile.yaml").read_text(encoding="utf-8")
+        (folder / "my.yaml").write_text(text.replace("{profile}/", "{profile}/examples/first/"))
+
+
 def called(shown: Shown, url: str, folder: Path) -> subprocess.CompletedProcess[str]:
     text = shown.command.replace(">", " > ")
     given = [NAMES.get(word, word) for word in words(ADDRESSES.sub(url, text))]
@@ -115,12 +124,12 @@ def called(shown: Shown, url: str, folder: Path) -> subprocess.CompletedProcess[
     for before, word in pairwise(given):
         if before in {"--write", "-o"}:
             (folder / word).unlink(missing_ok=True)
+    describe(given, folder)
     environment = {
         **os.environ,
         "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}",
         "MY_KEY": "sk-for-tests",
         "COLUMNS": "80",
-        "CONTINUITY_TEST": "1",
     }
     done = subprocess.run(given, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=280)
     if redirected:
