@@ -59,6 +59,7 @@ docs: $(READY)
 
 matrix: $(READY)
 	$(BIN)/python tools/matrix/matrix.py
+	$(BIN)/python tools/matrix/signatures.py
 
 mutants: $(READY)
 	$(BIN)/python tools/mutants/mutants.py $(MUTANTS)
