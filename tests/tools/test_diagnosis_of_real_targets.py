@@ -16,11 +16,16 @@ ID = re.compile(r"\b([A-Z]+)-(\d\d)\b((?:, -\d\d)*)")
 
 
 def by_hand() -> dict[str, str]:
-    """Each requirement with the cause that hermes.md gives for its failure: the first column of its row."""
+    """Each requirement with the cause that hermes.md gives for its failure: the first column of its row. The class Strict is one cause."""
     page = (RESULTS / "hermes.md").read_text(encoding="utf-8")
     found = page[page.index("## What is found") : page.index("## What is not tested")]
-    rows = [line.split("|")[1:3] for line in found.splitlines() if line.startswith("| ") and "requirement" not in line]
-    return {identity: cause.strip() for cause, named in rows for identity in ids(named.partition(";")[0])}
+    labels: dict[str, str] = {}
+    for section in found.split("\n##")[1:]:
+        rows = [line.split("|")[1:3] for line in section.splitlines() if line.startswith("| ")]
+        for cause, named in rows:
+            label = "Strict" if section.startswith("# Strict") else cause.strip()
+            labels |= dict.fromkeys(ids(named.partition(";")[0]), label)
+    return labels
 
 
 def ids(text: str) -> list[str]:

@@ -74,11 +74,11 @@ def ranks(trial: Trial, found: Sequence[Mapping[str, object]]) -> list[int]:
 
 
 def neighbour(trial: Trial, found: Sequence[Mapping[str, object]]) -> bool:
-    """Whether the first cause is unknown, or a defect that breaks one of the same requirements."""
+    """Whether the first cause is unknown, or a defect that breaks a requirement which this one was made to break."""
     if not found or found[0]["defect"] is None:
         return True
-    made_for = known().made_for
-    return bool(made_for[str(found[0]["defect"])] & made_for[trial.members[0].name])
+    broken = known().signatures[str(found[0]["defect"])].fails
+    return any(identity in broken for identity in known().made_for[trial.members[0].name])
 
 
 def main(arguments: argparse.Namespace) -> None:

@@ -12,8 +12,15 @@ from continuity_conformance.diagnose.symptoms import Symptoms
 
 _PRICE: Final = 3.0
 """What one more defect must gain: a failure that every tenth defect shows, at the same place, is not enough for one of its own."""
+_SHARE: Final = 0.3
+"""How much of the signature of a defect a run must show, or nothing is said about the defect."""
 _EXCHANGES: Final = 40
 _NOTHING: Final = 1e-9
+
+
+def _fits(row: Mapping[str, float], run: Symptoms, knowledge: Knowledge, defect: str) -> bool:
+    """Whether the run shows enough of what the defect would show, as far as the run decided it."""
+    return sum(row.values()) + knowledge.against(run, defect) >= _SHARE * knowledge.whole(run, defect)
 
 
 class Cover:
@@ -28,7 +35,9 @@ class Cover:
             }
             for defect in knowledge.signatures
         }
-        self.likeness: Mapping[str, Mapping[str, float]] = {name: row for name, row in likeness.items() if row}
+        self.likeness: Mapping[str, Mapping[str, float]] = {
+            name: row for name, row in likeness.items() if row and _fits(row, run, knowledge, name)
+        }
         self._price = {defect: _PRICE - knowledge.against(run, defect) for defect in self.likeness}
         self.defects = self._search()
 

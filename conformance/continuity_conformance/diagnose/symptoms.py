@@ -63,9 +63,10 @@ def shows(result: Result) -> list[Evidence]:
 
 
 def _failing(result: Result) -> list[Evidence]:
-    """The evidence of what fails, or would fail if another requirement did not block it."""
-    blocked = [each for each in result.evidence if each.outcome is Verdict.NOT_TESTED and each.expectation]
-    return [*shows(result), *blocked]
+    """The evidence of what fails; of a requirement that is blocked as a whole, what would fail if it were not."""
+    return shows(result) or [
+        each for each in result.evidence if each.outcome is Verdict.NOT_TESTED and each.expectation
+    ]
 
 
 def _places(result: Result) -> tuple[Place, ...]:
