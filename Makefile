@@ -5,13 +5,15 @@ READY := .venv/.ready
 # Without bytecode files, every server that the tests start compiles its modules anew: a third of its start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: check test pytest targets lint browser matrix mutants bench bench-compare audit help
+.PHONY: check test pytest targets lint browser docs wheel audit matrix mutants bench bench-compare help
 
 help:
 	@echo "make check   run the whole suite against the bundled server"
 	@echo "make test    lint, type-check and run all tests"
 	@echo "make targets run the tests with real servers, which installs them"
 	@echo "make lint    ruff, mypy and the spec's own lint"
+	@echo "make wheel   build dist/session_continuity-…-py3-none-any.whl"
+	@echo "make docs    build the documentation site in build/site, and check its links"
 	@echo "make matrix  run the suite on every defect and write the matrix anew"
 	@echo "make mutants run the suite on every mechanical mutant of the server (20 minutes) and write docs/reference/mutants.md anew;"
 	@echo "             MUTANTS=--new plays only those of lines that have changed"
@@ -53,6 +55,14 @@ audit: $(READY)
 	test -x .audit/bin/pip-audit || ($(PYTHON) -m venv .audit && .audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit)
 	$(BIN)/python tools/audit.py .audit/bin/pip-audit
 
+# One file that installs the commands `continuity` and `session-continuity` anywhere.
+wheel: $(READY)
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
+
+# Without a network. A warning, such as a link that leads nowhere or a page that is stale, ends the build.
+docs: $(READY)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
 matrix: $(READY)
 	$(BIN)/python tools/matrix/matrix.py
 	$(BIN)/python tools/matrix/signatures.py
@@ -71,5 +81,5 @@ $(READY): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Session Continuity needs Python 3.11 or newer; try: make PYTHON=python3.11")'
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --group dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[docs]" --group dev
 	touch $@

@@ -12,6 +12,7 @@ from test_terminal import decided
 
 from continuity_conformance.core.run_options import RunOptions
 from continuity_conformance.core.verdicts import Verdict
+from continuity_conformance.results.baseline import load_baseline
 from continuity_conformance.results.ledger import Ledger
 from continuity_conformance.suite.release import newest
 from continuity_conformance.terminal import summary
@@ -55,6 +56,7 @@ def test_a_known_failure_does_not_fail_and_is_still_told(continuity, defective, 
         "reason": "The hash is being replaced.",
         "until": TOMORROW.isoformat(),
         "issue": "https://example.org/issues/7",
+        "accepts": "failure",
         "expired": False,
     }
 
@@ -203,6 +205,51 @@ def test_nor_is_a_whole_run_conformant_with_something_untested(accepting, code):
     assert outcome.complete
     assert outcome.gate.exit_code == code
     assert summary.lines(outcome, None)[0].startswith("verdict: incomplete (1 that count not tested)")
+
+
+GAP = "  accepts: untested\n"
+
+
+def gated(folder: Path, verdict: Verdict, **entry):
+    """The gate of a whole run that passes, but for one requirement, which the baseline has an entry about."""
+    known(folder, PASSES, **entry)
+    ledger = Ledger(RunOptions("http://127.0.0.1:1"), newest())
+    ledger.baseline = load_baseline(folder / "known.yaml", newest().requirements)
+    for requirement in newest().requirements:
+        ledger.add(decided(requirement, verdict if requirement.id == PASSES else Verdict.PASS))
+    return ledger.close()
+
+
+def test_a_single_gap_can_be_accepted_and_the_verdict_stays_incomplete(tmp_path):
+    outcome = gated(tmp_path, Verdict.NOT_TESTED, more=GAP)
+    told = "\n".join(summary.lines(outcome, None))
+
+    assert outcome.gate.exit_code == 0
+    assert told.startswith("verdict: incomplete (1 that count not tested, 1 of them known)")
+    assert f"known gaps:\n  {PASSES}   until {TOMORROW}  The hash is being replaced." in told
+
+
+@pytest.mark.parametrize(
+    ("verdict", "entry", "code"),
+    [
+        (Verdict.NOT_TESTED, {"more": GAP, "until": LAST_MONTH}, 1),
+        (Verdict.NOT_TESTED, {}, 5),
+        (Verdict.FAIL, {"more": GAP}, 1),
+        (Verdict.FAIL, {}, 0),
+        (Verdict.PASS, {"more": GAP}, 1),
+        (Verdict.NOT_APPLICABLE, {"more": GAP}, 0),
+    ],
+)
+def test_an_entry_accepts_what_it_says_and_nothing_else(tmp_path, verdict, entry, code):
+    assert gated(tmp_path, verdict, **entry).gate.exit_code == code
+
+
+def test_a_first_baseline_can_have_the_gaps(continuity, at_once, url):
+    continuity("check", url, "-k", "DURABLE-01 or ECHO-02", "--report", "report")
+    written = at_once("baseline", "report/results.json", "--untested").stdout
+
+    assert "- id: DURABLE-01\n" in written
+    assert "  accepts: untested\n" in written
 
 
 def test_accepting_what_is_untested_does_not_accept_a_run_without_a_pass(continuity, url):

@@ -2,7 +2,7 @@
 
 What is wrong with the arguments, the profile or the target ends in one line on stderr; a traceback is a bug of the kit.
 
-Each command is a module of this package with its name, which has `add_arguments(parser)` and `run(options)`. Only the module of the command that
+Each command is a module of this package, or of a folder in it, with its name, which has `add_arguments(parser)` and `run(options)`. Only the module of the command that
 was asked for is imported, so that `continuity --help` is quick and the modules can import what they need at their top.
 """
 
@@ -38,7 +38,7 @@ exit codes:
   4 kit error    5 incomplete (something that counts was not tested)
 """
 
-_COMMANDS: Final[Mapping[str, str]] = {
+COMMANDS: Final[Mapping[str, str]] = {
     "check": "check a target against the whole release",
     "doctor": "examine a server, list what can be tested, write a profile",
     "run": "run single requirements and print each failure in full",
@@ -49,13 +49,21 @@ _COMMANDS: Final[Mapping[str, str]] = {
     "report": "make every format of a report again from results.json",
     "checklist": "print what to build and what to review, ticked from results",
     "compare": "compare runs and list regressions",
+    "submit": "check results and write the files that list them beside others",
     "plugins": "list the installed targets and packs",
     "spec": "list, show or lint the requirements",
+    "explain": "print all about a requirement, as Markdown or JSON",
     "serve": "start the bundled server (options: continuity serve --help)",
     "model": "start the probe model alone",
+    "completion": "print a script that completes commands in a shell",
     "defects": "list the defects of the bundled server, and what fails on each",
 }
 """Every command, and its line in the help."""
+_FOLDERS: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("baseline", "report", "checklist", "compare", "submit"), "results_files"),
+    **dict.fromkeys(("plugins", "spec", "explain", "defects", "completion"), "reference"),
+}
+"""The folders of those commands that are not in this one."""
 
 
 class Command(Protocol):
@@ -87,14 +95,19 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: list[str]) -> int:
-    name = arguments[0] if arguments and arguments[0] in _COMMANDS else None
-    command = cast("Command", importlib.import_module(f"continuity_conformance.cli.{name}")) if name else None
+    name = arguments[0] if arguments and arguments[0] in COMMANDS else None
     # The server reads its own arguments, `--help` too.
-    if name == "serve" and command is not None:
-        return command.run(argparse.Namespace(arguments=arguments[1:]))
-    options = _parser(name, command).parse_args(arguments)
-    assert command is not None, "without a command argparse ends the process"
-    return command.run(options)
+    if name == "serve":
+        return module_of(name).run(argparse.Namespace(arguments=arguments[1:]))
+    options = parser_for(name).parse_args(arguments)
+    assert name is not None, "without a command argparse ends the process"
+    return module_of(name).run(options)
+
+
+def module_of(name: str) -> Command:
+    """Import the module of a command."""
+    place = ".".join(filter(None, ("continuity_conformance.cli", _FOLDERS.get(name), name)))
+    return cast("Command", importlib.import_module(place))
 
 
 def _report(error: Exception, exit_code: int) -> int:
@@ -102,15 +115,15 @@ def _report(error: Exception, exit_code: int) -> int:
     return exit_code
 
 
-def _parser(name: str | None, command: Command | None) -> argparse.ArgumentParser:
-    """The parser of the whole command line; only the command that was asked for has its arguments."""
+def parser_for(name: str | None) -> argparse.ArgumentParser:
+    """The parser of the whole command line; only the command of this name has its arguments."""
     parser = argparse.ArgumentParser(
         prog="continuity", description=_ABOUT, epilog=_START, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--version", action="version", version=f"continuity {version('session-continuity')}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for each, about in _COMMANDS.items():
+    for each, about in COMMANDS.items():
         own = commands.add_parser(each, help=about, description=f"{about[0].upper()}{about[1:]}.")
-        if each == name and command is not None:
-            command.add_arguments(own)
+        if each == name:
+            module_of(name).add_arguments(own)
     return parser

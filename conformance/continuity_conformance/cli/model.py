@@ -1,6 +1,7 @@
 """`continuity model`: the probe model alone, for a server that is started by hand."""
 
 import argparse
+import errno
 import re
 
 from continuity_conformance.core.errors import UsageError
@@ -27,5 +28,12 @@ def run(options: argparse.Namespace) -> int:
             where="--summary",
             do="Put \\ before ( ) [ ] { } . * + ? |.",
         ) from None
-    probe.serve(options.port, options.summary)
+    try:
+        probe.serve(options.port, options.summary)
+    except OSError as error:
+        if error.errno not in {errno.EADDRINUSE, errno.EACCES}:
+            raise
+        why = "another program uses this port" if error.errno == errno.EADDRINUSE else "this port needs more rights"
+        where = f"127.0.0.1 port {options.port}"
+        raise UsageError(f"the model cannot listen: {why}.", where=where, do="Choose another with --port.") from None
     return 0

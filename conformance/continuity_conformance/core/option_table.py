@@ -25,6 +25,14 @@ def at_least_one(text: str) -> int:
     return number
 
 
+def seconds(text: str) -> float:
+    """Read a time that is not negative, for argparse."""
+    number = float(text)
+    if not 0 <= number < float("inf"):
+        raise argparse.ArgumentTypeError("a number of seconds, 0 or more")
+    return number
+
+
 class Option(NamedTuple):
     """One option. One without a `metavar` and `choices` takes no value: it is a switch."""
 
@@ -76,6 +84,13 @@ RUN_OPTIONS: Final = (
         "write the report in every format to this folder (default: write nothing)",
         metavar="DIR",
         type=Path,
+    ),
+    Option(
+        "wait",
+        "wait up to this many seconds until the target answers, such as one that was just started (default: 0)",
+        metavar="S",
+        type=seconds,
+        default=0.0,
     ),
     Option(
         "class",

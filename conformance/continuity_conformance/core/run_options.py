@@ -30,6 +30,8 @@ class RunOptions:
     baseline: Path | None = None
     accept_untested: bool = False
     budget: Budget = field(default_factory=Budget)
+    wait: float = 0.0
+    """How many seconds to wait until a running target answers."""
 
     @classmethod
     def read(cls, values: Mapping[str, Any], words: Sequence[str] = ()) -> Self:
@@ -46,6 +48,7 @@ class RunOptions:
             baseline=values["baseline"],
             accept_untested=values["accept_untested"],
             budget=Budget(values["examples"], values["seed"]),
+            wait=values["wait"],
         )
 
     def gates(self, level: Level) -> bool:

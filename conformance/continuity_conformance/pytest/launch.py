@@ -5,6 +5,7 @@ First the quick questions (can the profile be read, does the address answer?), t
 
 import os
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from typing import Final
 
 import pytest
 
-from continuity_conformance.core.errors import ContinuityError, UsageError
+from continuity_conformance.core.errors import ContinuityError, UnreachableError, UsageError
 from continuity_conformance.core.run_options import RunOptions, cache_folder
 from continuity_conformance.pytest.options import SUITE, SuiteRequest
 from continuity_conformance.pytest.session import SuiteSession
@@ -34,6 +35,8 @@ from continuity_spec import SpecError
 
 _OFFLINE: Final = ("collectonly", "markers", "showfixtures", "show_fixtures_per_test", "cacheshow")
 """Options of pytest that only list something and need no target."""
+_PAUSE: Final = 0.25
+"""Seconds between two tries to reach a target that is still starting."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +125,18 @@ def _reached(ledger: Ledger, bundled: ResolvedTarget | None) -> ResolvedTarget:
     _prepare(ledger)
     with _as_usage_error():
         target = bundled or resolve(ledger.run_options.target, ledger.run_options.profile)
-    reach(target)
+    _reach(target, ledger.run_options.wait)
     return target
+
+
+def _reach(target: ResolvedTarget, seconds: float) -> None:
+    """Check that the address answers. One that does not yet is asked again until the time is over."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        with suppress(UnreachableError):
+            return reach(target)
+        time.sleep(min(_PAUSE, max(0.0, deadline - time.monotonic())))
+    return reach(target)
 
 
 @contextmanager

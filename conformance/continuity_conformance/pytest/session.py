@@ -119,9 +119,12 @@ class SuiteSession:
     def _no_match(self, expression: str) -> UsageError:
         """Nothing would be tested, which nobody means."""
         known = [name for each in self._ledger.release.requirements for name in (each.area, each.id)]
-        hint = (
-            suggestion(expression, known) if nearest(expression, known) else "Name areas or ids: 'ECHO or DERIVE-04'."
-        )
+        if expression.upper() in known:
+            hint = "The other options leave it out: drop --class, --area or --release."
+        elif nearest(expression, known):
+            hint = suggestion(expression, known)
+        else:
+            hint = "Name areas or ids: 'ECHO or DERIVE-04'."
         return UsageError("this matches no requirement.", where=f"-k '{expression}'", do=hint)
 
     def _start_heartbeat(self, requirements: list[Requirement]) -> None:

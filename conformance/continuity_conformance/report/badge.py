@@ -27,14 +27,14 @@ _PAD: Final = 6
 
 
 def message(report: Report) -> str:
-    """The right half of the badge: the classes that are conformant, or else the verdict, and the counts of the release without packs."""
+    """The right half of the badge: release, the classes that are conformant or else the verdict, the counts of the release without packs, and the date."""
     claimed = [each.name for each in report.classes if each.verdict is RunVerdict.CONFORMANT]
     verdict = ", ".join(claimed) if claimed else report.verdict.value.replace("_", " ")
     numbers = total(result for result in report.results if not result.pack).counts
     shown = [Verdict.PASS, *([Verdict.FAIL] if numbers[Verdict.FAIL] else [])]
     shown += [Verdict.NOT_TESTED] if report.verdict is RunVerdict.INCOMPLETE else []
     counts = ", ".join(f"{numbers[verdict]} {HEADS[verdict]}" for verdict in shown)
-    return f"{report.release} {verdict}: {counts}"
+    return f"{report.release} {verdict}: {counts}, {report.started[:10]}"
 
 
 def as_json(report: Report) -> str:

@@ -1,4 +1,4 @@
-"""The baseline: known failures, each with a reason and the last day on which it is accepted.
+"""The baseline: known failures, and known gaps (`accepts: untested`), each with a reason and the last day on which it is accepted.
 
 A maintainer writes and reviews the file. It never changes a verdict; only the gate reads it.
 """
@@ -7,10 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
+from continuity_conformance.core.verdicts import Verdict
 from continuity_spec import Document, InconsistentSpecError, Place, Requirement, read_yaml
 from continuity_spec.errors import suggestion
 from continuity_spec.load.schema import validate
@@ -25,6 +26,11 @@ class KnownFailure:
     until: date
     issue: str | None
     place: Place
+    accepts: Literal["failure", "untested"] = "failure"
+
+    def covers(self, verdict: Verdict) -> bool:
+        """Whether this verdict is what the entry accepts."""
+        return verdict is (Verdict.NOT_TESTED if self.accepts == "untested" else Verdict.FAIL)
 
     def expired(self, today: date) -> bool:
         return self.until < today

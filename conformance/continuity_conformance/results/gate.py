@@ -1,7 +1,7 @@
 """The gate: whether a run lets a release through.
 
 The verdict is about the target and the release alone. The gate also counts the packs, and does not count what the maintainer accepts: known failures
-(`--baseline`) and requirements that could not be tested (`--accept-untested`). Whatever was accepted is listed among the reasons. This module does no I/O.
+(`--baseline`) and requirements that could not be tested (single ones in the baseline, or all by `--accept-untested`). Whatever was accepted is listed among the reasons. This module does no I/O.
 """
 
 from collections.abc import Iterable, Sequence
@@ -31,6 +31,8 @@ class Gate:
     reasons: tuple[str, ...] = ()
     failed: tuple[Result, ...] = ()
     known: tuple[tuple[Result, KnownFailure], ...] = ()
+    gaps: tuple[tuple[Result, KnownFailure], ...] = ()
+    """Requirements that could not be tested, and entries of the baseline that accept it."""
     warned: tuple[Result, ...] = ()
     stale: tuple[KnownFailure, ...] = ()
     expired: tuple[KnownFailure, ...] = ()
@@ -70,15 +72,20 @@ def judge(run: GateInput, run_options: RunOptions, baseline: Baseline) -> Gate:
     valid = {id_: entry for id_, entry in entries.items() if not entry.expired(run.today)}
     failures = [result for result in run.results if result.verdict is Verdict.FAIL]
     passed = {result.id for result in run.results if result.verdict is Verdict.PASS}
-    counting = [result for result in failures if result.id not in valid]
+    accepted = {
+        each.id: valid[each.id] for each in run.results if each.id in valid and valid[each.id].covers(each.verdict)
+    }
+    counting = [result for result in failures if result.id not in accepted]
+    untested = [each for each in run.results if each.id in run.selected and _untested(each, run, run_options)]
     gate = Gate(
         ExitCode.OPEN,
         failed=tuple(result for result in counting if run.counts(result, run_options)),
-        known=tuple((result, valid[result.id]) for result in failures if result.id in valid),
+        known=tuple((result, accepted[result.id]) for result in failures if result.id in accepted),
+        gaps=tuple((result, accepted[result.id]) for result in untested if result.id in accepted),
         warned=tuple(result for result in counting if not run.counts(result, run_options)),
         stale=tuple(entry for id_, entry in entries.items() if id_ in passed),
         expired=tuple(entry for id_, entry in entries.items() if id_ not in valid and id_ not in passed),
-        untested=tuple(each for each in run.results if each.id in run.selected and _untested(each, run, run_options)),
+        untested=tuple(each for each in untested if each.id not in accepted),
     )
     return replace(gate, exit_code=_code(gate, run, run_options), reasons=tuple(_reasons(gate, run, run_options)))
 
@@ -121,6 +128,8 @@ def _reasons(gate: Gate, run: GateInput, run_options: RunOptions) -> Iterable[st
         yield f"{accepted}{_counted(gate.untested, 'requirement')} that count{'' if gate.untested[1:] else 's'} could not be tested"
     if gate.known:
         yield f"accepted: {_counted(gate.known, 'known failure')} of the baseline"
+    if gate.gaps:
+        yield f"accepted: {_counted(gate.gaps, 'known gap')} of the baseline"
 
 
 def _counted(things: Sequence[object], name: str) -> str:

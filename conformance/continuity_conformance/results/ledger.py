@@ -102,8 +102,8 @@ class Ledger:
     def accepted(self, result: Result) -> KnownFailure | None:
         """The entry of the baseline that accepts this failure today."""
         entry = self.baseline.entries.get(result.id)
-        failed = result.verdict is Verdict.FAIL
-        return entry if entry and failed and not entry.expired(self._started.date()) else None
+        covered = result.verdict is Verdict.FAIL and entry is not None and entry.covers(result.verdict)
+        return entry if entry and covered and not entry.expired(self._started.date()) else None
 
     def counts(self, result: Result) -> bool:
         """Whether a failure of this requirement fails the run, unless the baseline accepts it."""

@@ -36,6 +36,7 @@ class RecordedKnownFailure(Struct, frozen=True):
     until: str
     issue: str | None
     expired: bool
+    accepts: str = "failure"
 
 
 class RecordedRequirement(Struct, frozen=True):
@@ -59,7 +60,14 @@ class RecordedRequirement(Struct, frozen=True):
     @property
     def accepted(self) -> bool:
         """Whether it fails and a valid entry of the baseline accepts that."""
-        return self.result.verdict is Verdict.FAIL and self.known is not None and not self.known.expired
+        valid = self.known is not None and not self.known.expired and self.known.accepts == "failure"
+        return valid and self.result.verdict is Verdict.FAIL
+
+    @property
+    def accepted_gap(self) -> bool:
+        """Whether it could not be tested and a valid entry of the baseline accepts that."""
+        valid = self.known is not None and not self.known.expired and self.known.accepts == "untested"
+        return valid and self.result.verdict is Verdict.NOT_TESTED
 
 
 class RecordedTarget(Struct, frozen=True):

@@ -18,6 +18,7 @@ from continuity_conformance.core.verdicts import Evidence, Result, RunVerdict, V
 from continuity_conformance.results.baseline import KnownFailure
 from continuity_conformance.results.classes import ClassVerdict, class_of
 from continuity_conformance.results.describe import described
+from continuity_conformance.results.digest import with_digest
 from continuity_conformance.results.evidence import trace
 from continuity_conformance.results.ledger import RunOutcome, TargetFacts
 from continuity_conformance.results.one_line import headline
@@ -43,7 +44,7 @@ def prepare(folder: Path) -> None:
 def write(outcome: RunOutcome, folder: Path) -> Path:
     """Write results.json and return its path."""
     path = folder / FILE_NAME
-    text = _text(as_json(outcome))
+    text = _text(with_digest(as_json(outcome)))
     try:
         folder.mkdir(parents=True, exist_ok=True)
         replace_file(path, text)
@@ -154,7 +155,8 @@ def _known(entry: KnownFailure | None, today: date) -> dict[str, object] | None:
     if entry is None:
         return None
     until = entry.until.isoformat()
-    return {"reason": entry.reason, "until": until, "issue": entry.issue, "expired": entry.expired(today)}
+    told = {"reason": entry.reason, "until": until, "issue": entry.issue, "accepts": entry.accepts}
+    return {**told, "expired": entry.expired(today)}
 
 
 def _requirement(result: Result, outcome: RunOutcome) -> dict[str, object]:

@@ -67,7 +67,7 @@ def annotations(outcome: RunOutcome) -> Iterator[str]:
     yield from _first([_annotation("warning", _title(each), headline(each)) for each in gate.warned], "warning")
     known = [
         _annotation("notice", f"known: {result.id}", f"{entry.reason} (until {entry.until})")
-        for result, entry in gate.known
+        for result, entry in (*gate.known, *gate.gaps)
     ]
     yield from _first(known, "notice")
 

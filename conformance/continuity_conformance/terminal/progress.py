@@ -8,9 +8,9 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import Final, TextIO
 
-from continuity_conformance.checks.registry import disturbs
 from continuity_conformance.core.verdicts import Result, Verdict, counts
 from continuity_conformance.terminal.live_line import LiveLine, duration
+from continuity_conformance.terminal.time_left import TimeLeft
 from continuity_spec import Requirement
 
 _LABELS: Final = (
@@ -22,9 +22,6 @@ _LABELS: Final = (
 )
 _PLAIN_EVERY: Final = 10.0
 _ESTIMATE_AFTER: Final = 2.0
-_PLAYED: Final = frozenset({"scenario", "check"})
-_DISTURBING_WEIGHT: Final = 8
-"""A scenario that starts, kills or fills a server takes about this many times as long as a calm one."""
 
 
 class ProgressDisplay:
@@ -33,13 +30,13 @@ class ProgressDisplay:
     def __init__(self, stream: TextIO | None = None) -> None:
         self._line = LiveLine(stream or sys.stdout)
         self._requirements: tuple[Requirement, ...] = ()
-        self._weights: dict[str, int] = {}
+        self._left: TimeLeft | None = None
         self._began = self._shown_at = time.monotonic()
         self._closed: set[str] = set()
 
     def start(self, requirements: Sequence[Requirement]) -> None:
         self._requirements = tuple(requirements)
-        self._weights = {}
+        self._left = None
         self._began = self._shown_at = time.monotonic()
 
     def tick(self, decided: Sequence[Result]) -> None:
@@ -67,12 +64,9 @@ class ProgressDisplay:
         self._shown_at = now
 
     def _time_left(self, decided: Sequence[Result], elapsed: float) -> str:
-        self._weights = self._weights or {each.id: _weight(each) for each in self._requirements if each.how in _PLAYED}
-        done = sum(self._weights[result.id] for result in decided if result.id in self._weights)
-        left = sum(self._weights.values()) - done
-        if not done or elapsed < _ESTIMATE_AFTER:
-            return ""
-        return f"about {duration(elapsed * left / done)} left"
+        self._left = self._left or TimeLeft(self._requirements)
+        left = self._left.seconds(decided, elapsed)
+        return "" if left is None or elapsed < _ESTIMATE_AFTER else f"about {duration(left)} left"
 
     def end(self) -> None:
         self._line.erase()
@@ -85,5 +79,3 @@ def counted(results: Iterable[Result], *, brief: bool = False) -> str:
     return ", ".join(f"{tally[verdict]} {word}" for verdict, word in shown if tally[verdict])
 
 
-def _weight(requirement: Requirement) -> int:
-    return _DISTURBING_WEIGHT if disturbs(requirement) else 1

@@ -87,13 +87,17 @@ def sections(outcome: RunOutcome, *, whole: bool = True) -> tuple[Section, ...]:
     """The lists, the most important one first. `whole`: nothing in them is cut to the width of a screen."""
     gate = outcome.gate
     known = {result.id: entry for result, entry in gate.known}
-    accepted = tuple(_cut(f"  {id_:11} until {entry.until}  {entry.reason}") for id_, entry in known.items())
+    accepted, gaps = (
+        tuple(_cut(f"  {result.id:11} until {entry.until}  {entry.reason}") for result, entry in pairs)
+        for pairs in (gate.known, gate.gaps)
+    )
     failed = [each for each in _with(outcome, Verdict.FAIL) if each.id not in known and each not in gate.warned]
     return (
         _causes(outcome, whole=whole),
         _one_each("failed", easiest_first(failed), whole=whole),
         _one_each("error", _with(outcome, Verdict.ERROR), whole=whole),
         Section("known failures", len(accepted), accepted),
+        Section("known gaps", len(gaps), gaps),
         _one_each("warned", gate.warned, whole=whole),
         _grouped("not tested", _with(outcome, Verdict.NOT_TESTED)),
         _grouped("not applicable", _with(outcome, Verdict.NOT_APPLICABLE)),
@@ -125,12 +129,13 @@ def _because(outcome: RunOutcome) -> str:
     gate = outcome.gate
     accepted = [result for result, _ in gate.known if not result.pack]
     failed = len(accepted) + sum(not result.pack for result in gate.failed)
-    untested = sum(not result.pack for result in gate.untested)
+    gaps = [result for result, _ in gate.gaps if not result.pack]
+    untested = len(gaps) + sum(not result.pack for result in gate.untested)
     known = f", {len(accepted)} of them known" if accepted else ""
     counting = outcome.deciding
     reasons = [
         f"{failed} failed{known}" if failed else "",
-        f"{untested} that count not tested" if untested else "",
+        f"{untested} that count not tested{f', {len(gaps)} of them known' if gaps else ''}" if untested else "",
         "" if counting <= outcome.selected else f"{len(counting & outcome.selected)} of {len(counting)} selected",
     ]
     joined = "; ".join(reason for reason in reasons if reason)

@@ -58,11 +58,14 @@ Element = Arrow | Divider
 
 
 def elements(scenario: Scenario) -> list[Element]:
-    """List the elements for a scenario, from top to bottom."""
+    """List the elements for a scenario, from top to bottom. An answer that was told before is a replay, for which the model is not called."""
     drawn: list[Element] = []
     unwritable = False
+    told: set[object] = set()
     for number, step in enumerate(scenario.steps, 1):
-        drawn += chain(*_halves(step, str(number), unwritable=unwritable))
+        replays = step.expect.get("answer") in told
+        drawn += chain(*_halves(step, str(number), unwritable=unwritable, replays=replays))
+        told |= {part.expect["answer"] for part in step.walk() if "answer" in part.expect}
         if step.verb in {"break_store", "mend_store"}:
             unwritable = step.params.get("what") in {"writes", "all"}
     return drawn
@@ -82,7 +85,7 @@ def elements_of_always(always: Always) -> list[Element]:
     return [request, _to_model(request, model_view_phrases(always.expect)), _from_model(answer), answer]
 
 
-def _halves(step: Step, number: str, *, unwritable: bool) -> tuple[list[Element], list[Element]]:
+def _halves(step: Step, number: str, *, unwritable: bool, replays: bool = False) -> tuple[list[Element], list[Element]]:
     """Split a step in two: what happens until the model is called, and what happens from its answer on."""
     if step.together:
         parts = [_halves(part, f"{number}.{k}", unwritable=unwritable) for k, part in enumerate(step.together, 1)]
@@ -90,7 +93,7 @@ def _halves(step: Step, number: str, *, unwritable: bool) -> tuple[list[Element]
         return [all_at_once, *chain(*(before for before, _ in parts))], list(chain(*(after for _, after in parts)))
     if step.verb not in REQUESTS:
         return [Divider(number, control_phrases(step))], []
-    return _exchange(step, number, reaches=_reaches_model(step, unwritable=unwritable))
+    return _exchange(step, number, reaches=not replays and _reaches_model(step, unwritable=unwritable))
 
 
 def _reaches_model(step: Step, *, unwritable: bool) -> bool:

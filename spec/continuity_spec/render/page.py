@@ -64,7 +64,7 @@ class RequirementPage:
         yield from self._others(others, requirement)
 
     def _scenario(self, scenario: Scenario, requirement: Requirement) -> Iterator[str]:
-        title = _title(scenario, requirement)
+        title = scenario_title(scenario, requirement)
         if title:
             yield self._wrapped("  ", title, 4)
         yield from draw(elements(scenario), self.style, self.width)
@@ -73,7 +73,9 @@ class RequirementPage:
         if others:
             yield "  also, drawn by --all or --scenario NAME:"
         for scenario in others:
-            line = f"    {_title(scenario, requirement)}: {self._difference(scenario, requirement.scenarios[0])}"
+            line = (
+                f"    {scenario_title(scenario, requirement)}: {self._difference(scenario, requirement.scenarios[0])}"
+            )
             yield line if len(line) <= self.width else f"{line[: self.width - 3]}..."
 
     def _difference(self, scenario: Scenario, first: Scenario) -> str:
@@ -110,7 +112,7 @@ def option_values(when: Mapping[str, tuple[str, ...]]) -> str:
     return ", ".join(f"{option}={' or '.join(values)}" for option, values in when.items())
 
 
-def _title(scenario: Scenario, requirement: Requirement) -> str:
+def scenario_title(scenario: Scenario, requirement: Requirement) -> str:
     """Write the name of a scenario, with what is special about it in parentheses."""
     own = {option: values for option, values in scenario.when.items() if option not in requirement.when}
     examples = f"{len(scenario.examples)} examples" if scenario.examples else ""

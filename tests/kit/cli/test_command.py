@@ -19,7 +19,7 @@ from continuity_conformance.cli import main
 from continuity_conformance.suite.release import newest
 from continuity_spec import load_spec
 
-COMMANDS = frozenset(main._COMMANDS)
+COMMANDS = frozenset(main.COMMANDS)
 
 
 def process(*arguments: str, **options) -> subprocess.CompletedProcess[str]:
@@ -53,7 +53,7 @@ def test_every_command_has_help(command: str):
 
 
 def test_every_module_is_a_command_except_three():
-    modules = {file.stem for file in Path(main.__file__).parent.glob("*.py")}
+    modules = {file.stem for file in Path(main.__file__).parent.rglob("*.py")}
 
     assert modules - COMMANDS == {"__init__", "main", "options", "spec_openapi"}
 

@@ -5,6 +5,7 @@ import json
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -80,6 +81,51 @@ def test_an_expression_that_matches_nothing_is_a_mistake(expression, words):
 
     assert done.returncode == 2
     assert words in done.stderr
+
+
+def test_an_expression_that_the_class_leaves_out_is_told_so():
+    done = called("check", "--class", "Core", "-k", "SLUG-01")
+
+    assert done.returncode == 2
+    assert "drop --class" in done.stderr
+
+
+def test_a_busy_port_of_the_model_is_told_in_one_line():
+    with socket.create_server(("127.0.0.1", 0)) as busy:
+        port = busy.getsockname()[1]
+        done = called("model", "--port", str(port))
+
+    assert done.returncode == 2
+    assert done.stderr == (
+        f"continuity: 127.0.0.1 port {port}: the model cannot listen: another program uses this port. Choose another with --port.\n"
+    )
+
+
+def test_a_target_that_is_still_starting_is_waited_for():
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
+    command = [CONTINUITY, "check", f"http://127.0.0.1:{port}", "--wait", "60", "-k", "ECHO-02", "--accept-untested"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as checking:
+        time.sleep(2)
+        with subprocess.Popen(
+            [CONTINUITY, "serve", "--db", ":memory:", "--port", port],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        ) as server:
+            told = checking.communicate(timeout=90)
+            server.terminate()
+
+    assert checking.returncode == 0, told
+
+
+def test_waiting_ends_with_the_same_error():
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        url = f"http://127.0.0.1:{free.getsockname()[1]}"
+    begun = time.monotonic()
+    done = called("check", url, "--wait", "1.5")
+
+    assert done.returncode == 3
+    assert time.monotonic() - begun >= 1.5
 
 
 def test_a_busy_port_is_told_in_one_line():

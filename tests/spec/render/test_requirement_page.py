@@ -271,3 +271,10 @@ def test_every_expectation_of_the_vocabulary_can_be_drawn():
 )
 def test_lines_are_drawn_with_what_the_terminal_has(encoding, style):
     assert line_style_for(encoding) is style
+
+
+def test_the_model_is_not_called_for_a_replay():
+    scenario = load_spec().requirement("ISOLATE-10").scenarios[0]
+    calls = [each.number for each in elements(scenario) if isinstance(each, Arrow) and each.end is Lane.MODEL]
+
+    assert calls == ["1", "2", "3"]

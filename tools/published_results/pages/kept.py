@@ -1,61 +1,38 @@
-"""What is kept of a run: every verdict with its reason, and of each scenario that failed or was blocked, or example of it, the first failure. Nothing of the machine."""
+"""The runs that are published, and what they say. `continuity_conformance.report.submission` decides what is kept of a run."""
 
 import json
 import re
-import sys
-import tempfile
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from continuity_conformance.core.cache import user_cache
+from continuity_conformance.report import submission
+from continuity_conformance.report.submission import kept
 
 _PROJECT = Path(__file__).parents[3]
 RESULTS = _PROJECT / "docs" / "results"
-_DROPPED = {"scenarios", "why", "origin", "how", "question", "checked", "build", "pitfalls"}
-"""What the spec says about a requirement: it stands in the spec."""
+__all__ = [
+    "blocked_by",
+    "classes",
+    "cleaned",
+    "doubles",
+    "failed",
+    "kept",
+    "only_doubles",
+    "requirements",
+    "runs",
+    "text",
+]
 _DOUBLED = re.compile(r"(?:^|, )([^,]+) \(no answer\), \1(?=,|$)")
-_SCRATCH = re.compile(rf"(?:/tmp|{re.escape(tempfile.gettempdir())})/continuity-[\w-]+")
-_IN_WORDS = (
-    (re.compile(r"saved as CACHE/found/[\w-]+\.yaml"), "the run saved it as a scenario"),
-    (
-        re.compile(r"Play it alone: continuity run CACHE/found/[^\"\\\n]+"),
-        "Play it alone: the run says where it saved it",
-    ),
-    (re.compile(r"CACHE/targets/[^/\s]+/bin/"), ""),
-    (re.compile(r"\bhost=[\w.-]+ \| os=[^|]+\|"), "host=… | os=… |"),
-    (re.compile(r"https?://github\.com[\w./-]*"), "(a page)"),
-    (re.compile(r"SCRATCH/home\b"), "SCRATCH/HOME"),
-    (re.compile(r" — install from https?://[\w./-]+"), ""),
-)
-"""Files that are not published, and hosts that a target speaks of."""
+
+
+def cleaned(told: str) -> str:
+    """The same without where a machine has its files."""
+    return submission.cleaned(told, _PROJECT)
 
 
 def text(results: dict[str, Any]) -> str:
-    return cleaned(json.dumps(kept(results), indent=1, ensure_ascii=False))
-
-
-def cleaned(text: str) -> str:
-    """The same without where a machine has its files."""
-    text = _SCRATCH.sub("SCRATCH", text.replace(str(user_cache()), "CACHE"))
-    text = text.replace(f"{_PROJECT}/", "").replace(sys.base_prefix, "PYTHON").replace(f"{Path.home()}/", "~/")
-    for path, words in _IN_WORDS:
-        text = path.sub(words, text)
-    return text
-
-
-def kept(results: dict[str, Any]) -> dict[str, Any]:
-    return {**results, "requirements": [_requirement(each) for each in results["requirements"]]}
-
-
-def _requirement(each: dict[str, Any]) -> dict[str, Any]:
-    first: dict[tuple[str, str], dict[str, Any]] = {}
-    for evidence in each["evidence"]:
-        if evidence["outcome"] == "fail" or evidence.get("kinds"):
-            told_in_text = {**evidence, "exchanges": [], "interventions": []}
-            first.setdefault((evidence["scenario"], evidence["example"]), told_in_text)
-    told = {key: value for key, value in each.items() if key not in _DROPPED}
-    return {**told, "evidence": list(first.values())}
+    return submission.text(results, _PROJECT)
 
 
 def runs() -> list[Path]:

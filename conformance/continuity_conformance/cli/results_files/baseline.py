@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from continuity_conformance.core.errors import UsageError
+from continuity_conformance.core.verdicts import Verdict
 from continuity_conformance.results.read import read
 from continuity_conformance.results.recorded import RecordedRequirement, Report
 
@@ -25,6 +26,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--reason", metavar="TEXT", help="why they fail (default: what was expected and what was found)"
     )
     parser.add_argument(
+        "--untested", action="store_true", help="also accept each requirement that counts and could not be tested"
+    )
+    parser.add_argument(
         "--until",
         type=_date,
         metavar="DATE",
@@ -34,7 +38,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     until = options.until or datetime.now(UTC).date() + timedelta(days=_DAYS)
-    text = "".join(f"{line}\n" for line in lines(read(options.results), until, options.reason))
+    made = lines(read(options.results), until, options.reason, untested=options.untested)
+    text = "".join(f"{line}\n" for line in made)
     if options.output is None:
         sys.stdout.write(text)
     else:
@@ -42,22 +47,30 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def lines(report: Report, until: date, reason: str | None) -> Iterator[str]:
-    """Every failure that counts. Entries that the run's own baseline accepted keep their reason and date."""
+def lines(report: Report, until: date, reason: str | None, *, untested: bool = False) -> Iterator[str]:
+    """Every failure that counts, and with `untested` every gap that counts. Entries that the run's own baseline accepted keep their reason and date."""
     yield f"# Known failures of {' '.join(report.target.name.split())}, {report.started[:10]}, release {report.release}."
     yield "# Give each its true reason and an issue. An entry that passes again, or is past its date, fails the gate."
-    rows = [row for row in report.rows if row in report.failed or row in report.accepted]
+    gaps = [row for row in report.rows if row.accepted_gap or (untested and _is_gap(row))]
+    rows = [row for row in report.rows if row in report.failed or row in report.accepted or row in gaps]
     if not rows:
         yield "[]"
     for row in rows:
         yield from _entry(row, until, reason)
 
 
+def _is_gap(row: RecordedRequirement) -> bool:
+    counts = row.decides and row.result.level.binding and not row.manual
+    return counts and row.result.verdict is Verdict.NOT_TESTED
+
+
 def _entry(row: RecordedRequirement, until: date, reason: str | None) -> Iterator[str]:
     known = row.known
     yield f"- id: {row.result.id}"
     yield f"  reason: {_quoted(known.reason if known else reason or row.result.reason)}"
-    yield f"  until: {known.until if known and row.accepted else until.isoformat()}"
+    yield f"  until: {known.until if known and (row.accepted or row.accepted_gap) else until.isoformat()}"
+    if row.result.verdict is Verdict.NOT_TESTED:
+        yield "  accepts: untested"
     if known and known.issue:
         yield f"  issue: {_quoted(known.issue)}"
 

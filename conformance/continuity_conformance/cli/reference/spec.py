@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from continuity_conformance.cli import spec_openapi
+from continuity_conformance.cli.reference import spec_openapi
 from continuity_conformance.core.errors import UsageError
 from continuity_conformance.suite.defects import defects
 from continuity_conformance.suite.packs import Packs, installed, known_checks, whole_spec

@@ -1,0 +1,1 @@
+"""Commands that show what the kit and the spec contain, without a target."""

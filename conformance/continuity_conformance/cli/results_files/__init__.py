@@ -1,0 +1,1 @@
+"""Commands that read the results of runs that are over."""

@@ -1,0 +1,78 @@
+"""Results are listed if they are whole, as the run wrote them, of a version and recent; whether they are good does not matter."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from processes import called
+
+from continuity_conformance.results.digest import digest, with_digest
+from continuity_spec.load.schema import schema
+
+PUBLISHED = Path(__file__).parents[3] / "docs" / "results" / "mastra-1.71.0" / "results.json"
+TODAY = datetime.now(UTC)
+
+
+def results(**changes: Any) -> dict[str, Any]:
+    """The results of a run that failed a lot, and is of today."""
+    data = json.loads(PUBLISHED.read_text(encoding="utf-8"))
+    return {**data, "started": TODAY.isoformat(timespec="milliseconds").replace("+00:00", "Z"), **changes}
+
+
+@pytest.fixture
+def submitted(tmp_path: Path):
+    def submit(data: dict[str, Any]):
+        (tmp_path / "results.json").write_text(json.dumps(data))
+        return called("submit", str(tmp_path / "results.json"), "--to", str(tmp_path / "listed"))
+
+    return submit
+
+
+def test_failing_results_are_written_in_the_form_that_is_published(submitted, tmp_path):
+    done = submitted(with_digest(results()))
+    folder = tmp_path / "listed" / "mastra-1.71.0"
+    written = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+
+    assert done.returncode == 0, done.stderr
+    assert written["verdict"] == "not_conformant"
+    assert written["digest"] == digest(written)
+    jsonschema.validate(written, schema("results"))
+    assert (folder / "command.txt").read_text().endswith("  continuity check mastra==1.71.0 --report DIR\n")
+
+
+def changed(data: dict[str, Any]) -> dict[str, Any]:
+    return {**data, "verdict": "conformant"}
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (with_digest(results(finished=False)), "stopped before its end"),
+        (with_digest(results(complete=False)), "Only a part of the release"),
+        (results(), "There is no digest"),
+        (changed(with_digest(results())), "was changed after the run"),
+        (with_digest(results(target={**results()["target"], "name": "my gateway"})), "has no version"),
+        (with_digest(results(started=(TODAY - timedelta(days=91)).isoformat())), "older than 90 days"),
+    ],
+)
+def test_what_cannot_be_relied_on_is_not_listed(submitted, tmp_path, data, words):
+    done = submitted(data)
+
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert not (tmp_path / "listed").exists()
+
+
+def test_a_digest_does_not_depend_on_formatting_or_order():
+    assert digest({"a": 1, "b": [2, "é"]}) == digest(json.loads('{"b": [2, "\\u00e9"],\n "a": 1}'))
+    assert digest({"a": 1}) != digest({"a": 2})
+
+
+def test_a_run_writes_its_digest(tmp_path):
+    called("check", "-k", "SLUG-16", "--report", str(tmp_path / "report"))
+    written = json.loads((tmp_path / "report" / "results.json").read_text(encoding="utf-8"))
+
+    assert written["digest"] == digest(written)
