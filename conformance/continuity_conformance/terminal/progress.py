@@ -77,5 +77,3 @@ def counted(results: Iterable[Result], *, brief: bool = False) -> str:
     tally = counts(results)
     shown = _LABELS[:3] if brief else _LABELS
     return ", ".join(f"{tally[verdict]} {word}" for verdict, word in shown if tally[verdict])
-
-
