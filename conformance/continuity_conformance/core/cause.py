@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ShownFailure:
     """One failed expectation that shows a cause."""
 
     id: str
@@ -31,6 +31,6 @@ class Cause:
     """The requirements that fail with the defect on the bundled server, and pass here."""
     alternatives: tuple[str, ...] = ()
     """Other defects that fit almost as well."""
-    evidence: tuple[Finding, ...] = ()
+    evidence: tuple[ShownFailure, ...] = ()
     issue: str | None = None
     """Where the same fault was seen."""

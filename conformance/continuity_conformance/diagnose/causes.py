@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Final
 
-from continuity_conformance.core.cause import Cause, Finding
+from continuity_conformance.core.cause import Cause, ShownFailure
 from continuity_conformance.core.text import cut, one_line
 from continuity_conformance.core.verdicts import Evidence, Result, Verdict
 from continuity_conformance.diagnose.cover import Cover
@@ -142,11 +142,11 @@ class _Diagnosis:
     def _failed(self, ids: Iterable[str]) -> list[str]:
         return [identity for identity in ids if self.results[identity].verdict is Verdict.FAIL]
 
-    def _findings(self, ids: Sequence[str]) -> tuple[Finding, ...]:
+    def _findings(self, ids: Sequence[str]) -> tuple[ShownFailure, ...]:
         """The clearest evidence: of each requirement the scenario that shows it with the fewest exchanges."""
         shortest = (min(shows(self.results[identity]), key=_length, default=None) for identity in ids[:_FINDINGS])
         return tuple(
-            Finding(identity, each.scenario, each.step, each.expectation, each.expected, each.actual)
+            ShownFailure(identity, each.scenario, each.step, each.expectation, each.expected, each.actual)
             for identity, each in zip(ids, shortest, strict=False)
             if each is not None
         )

@@ -11,7 +11,7 @@ from functools import cached_property
 from math import log
 from typing import Any, Final
 
-from continuity_conformance.diagnose.symptoms import Place, Symptoms
+from continuity_conformance.diagnose.symptoms import FailurePlace, Symptoms
 
 _SHOWN: Final = 0.95
 """How often a defect shows where its signature says so."""
@@ -57,7 +57,7 @@ class Knowledge:
             for kind in _kinds(places)
         )
 
-    def likeness(self, identity: str, seen: tuple[Place, ...], defect: str) -> float:
+    def likeness(self, identity: str, seen: tuple[FailurePlace, ...], defect: str) -> float:
         """How much this failing requirement speaks for the defect. Zero or less: it does not."""
         expected = self.signatures[defect].fails.get(identity)
         if expected is None or not _kinds(seen) & _kinds(expected):
@@ -70,13 +70,13 @@ class Knowledge:
             + _detail_likeness(seen, expected)
         )
 
-    def _place_likeness(self, identity: str, seen: Iterable[Place], expected: Iterable[Place]) -> float:
+    def _place_likeness(self, identity: str, seen: Iterable[FailurePlace], expected: Iterable[FailurePlace]) -> float:
         ours, theirs = ({place[:3] for place in places} for places in (seen, expected))
         rarest = min((self._places[(identity, *place)] for place in ours & theirs), default=0)
         agreement = log(_SAME_PLACE * (self._failing[identity] + 1) / rarest) if rarest else 0.0
         return _weighed(ours, theirs, agreement, log(_OTHER_PLACE))
 
-    def _kind_likeness(self, identity: str, seen: Iterable[Place], expected: Iterable[Place]) -> float:
+    def _kind_likeness(self, identity: str, seen: Iterable[FailurePlace], expected: Iterable[FailurePlace]) -> float:
         ours, theirs = _kinds(seen), _kinds(expected)
         rarest = min((self._kinds[identity, kind] for kind in ours & theirs), default=0)
         agreement = log(_SAME_KIND * (self._failing[identity] + 1) / rarest) if rarest else 0.0
@@ -116,7 +116,7 @@ def _weighed(ours: AbstractSet[Any], theirs: AbstractSet[Any], agreement: float,
     return seen * agreement + (1 - seen) * disagreement + other * log(_MORE)
 
 
-def _detail_likeness(seen: Iterable[Place], expected: Iterable[Place]) -> float:
+def _detail_likeness(seen: Iterable[FailurePlace], expected: Iterable[FailurePlace]) -> float:
     """Whether the same was there instead of what was expected, at the places that both have.
 
     A check in Python has one place for everything that it finds, so there another detail is another finding.
@@ -131,5 +131,5 @@ def _detail_likeness(seen: Iterable[Place], expected: Iterable[Place]) -> float:
     return same * log(_SAME_DETAIL) + (1 - same) * other
 
 
-def _kinds(places: Iterable[Place]) -> set[str]:
+def _kinds(places: Iterable[FailurePlace]) -> set[str]:
     return {kind for place in places for kind in place.kinds}

@@ -18,7 +18,7 @@ _VARYING: Final = re.compile(r"\b\w*[-_]?[0-9a-f]{6,}\b|\S*\d\S*")
 _DETAIL: Final = 40
 
 
-class Place(NamedTuple):
+class FailurePlace(NamedTuple):
     """Where and how a scenario fails: its name, the number of the step, the expectation, the kinds of difference, and what was there instead."""
 
     scenario: str
@@ -32,9 +32,9 @@ class Place(NamedTuple):
         return _SEPARATOR.join([self.scenario, self.step, self.expectation, ", ".join(self.kinds), self.detail])
 
 
-def read_place(text: str) -> Place:
+def read_place(text: str) -> FailurePlace:
     scenario, step, expectation, kinds, detail = text.rsplit(_SEPARATOR, 4)
-    return Place(scenario, step, expectation, tuple(kinds.split(", ")), detail)
+    return FailurePlace(scenario, step, expectation, tuple(kinds.split(", ")), detail)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Symptoms:
     A requirement that is blocked by another one counts as failing here: it fails in the same way, for the same cause.
     """
 
-    fails: Mapping[str, tuple[Place, ...]]
+    fails: Mapping[str, tuple[FailurePlace, ...]]
     passes: frozenset[str]
 
 
@@ -69,7 +69,7 @@ def _failing(result: Result) -> list[Evidence]:
     ]
 
 
-def _places(result: Result) -> tuple[Place, ...]:
+def _places(result: Result) -> tuple[FailurePlace, ...]:
     """The different places at which a requirement fails."""
     always = result.id in _judged_everywhere()
     return tuple(dict.fromkeys(_place(each, always=always) for each in _failing(result)))[:_PLACES_KEPT]
@@ -81,11 +81,11 @@ def _judged_everywhere() -> frozenset[str]:
     return frozenset(requirement.id for requirement in load_spec().requirements if requirement.always is not None)
 
 
-def _place(evidence: Evidence, *, always: bool) -> Place:
+def _place(evidence: Evidence, *, always: bool) -> FailurePlace:
     number = _NUMBER.match(evidence.step)
     step = evidence.expected if evidence.expectation == "claim" else number.group() if number else ""
     scenario = f"{evidence.scenario}: {evidence.example}" if evidence.example else evidence.scenario
-    return Place(
+    return FailurePlace(
         "" if always else _short(scenario),
         "" if always else _short(step),
         evidence.expectation,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from continuity_conformance.core.cause import Cause, Finding
+from continuity_conformance.core.cause import Cause, ShownFailure
 from continuity_conformance.core.text import cut, one_line
 
 _LISTED: Final = 8
@@ -39,7 +39,7 @@ def standing(cause: Cause) -> str:
     return "; ".join(parts)
 
 
-def shown(finding: Finding) -> str:
+def shown(finding: ShownFailure) -> str:
     """The evidence in one line."""
     where = f' "{finding.scenario}"' if finding.scenario else ""
     step = f", step {finding.step.partition(' ')[0]}" if finding.step[:1].isdigit() else ""

@@ -5,18 +5,18 @@ from dataclasses import replace
 from continuity_conformance.core.verdicts import Evidence, Result, Verdict, undecided
 from continuity_conformance.diagnose.causes import causes
 from continuity_conformance.diagnose.match import Knowledge
-from continuity_conformance.diagnose.symptoms import Place, Symptoms, symptoms
+from continuity_conformance.diagnose.symptoms import FailurePlace, Symptoms, symptoms
 from continuity_spec import load_spec
 
 SPEC = load_spec()
 DOUBLES, LOSES, FORKS = "history-doubles", "rotating-turn-lost", "slug-forks-on-eviction"
 
 
-def at(kind: str, scenario: str = "chat", step: str = "2") -> Place:
-    return Place(scenario, step, "sees", (kind,))
+def at(kind: str, scenario: str = "chat", step: str = "2") -> FailurePlace:
+    return FailurePlace(scenario, step, "sees", (kind,))
 
 
-def result(identity: str, place: Place | None = None, blocked_by: str = "") -> Result:
+def result(identity: str, place: FailurePlace | None = None, blocked_by: str = "") -> Result:
     """A failure at this place; without one a pass."""
     if place is None:
         return undecided(SPEC.requirement(identity), Verdict.PASS, "")
@@ -34,7 +34,7 @@ def result(identity: str, place: Place | None = None, blocked_by: str = "") -> R
     return replace(undecided(SPEC.requirement(identity), verdict, "why"), evidence=(evidence,), blocked_by=blocked_by)
 
 
-def signature(*passes: str, **fails: Place) -> Symptoms:
+def signature(*passes: str, **fails: FailurePlace) -> Symptoms:
     return Symptoms({name.replace("_", "-"): (place,) for name, place in fails.items()}, frozenset(passes))
 
 
@@ -96,7 +96,7 @@ def test_a_failure_that_no_defect_shows_is_a_cause_of_its_own():
 
 
 def test_the_same_requirement_in_another_way_is_not_forced_to_match():
-    (cause,) = causes([result("HISTORY-02", Place("stream", "7", "status", ("status 500",)))], KNOWLEDGE)
+    (cause,) = causes([result("HISTORY-02", FailurePlace("stream", "7", "status", ("status 500",)))], KNOWLEDGE)
 
     assert cause.defect is None
 
