@@ -55,6 +55,7 @@ audit: $(READY)
 
 matrix: $(READY)
 	$(BIN)/python tools/matrix/matrix.py
+	$(BIN)/python tools/matrix/signatures.py
 
 mutants: $(READY)
 	$(BIN)/python tools/mutants/mutants.py $(MUTANTS)
