@@ -49,6 +49,7 @@ browser:
 
 matrix: $(READY)
 	$(BIN)/python tools/matrix/matrix.py
+	$(BIN)/python tools/matrix/signatures.py
 
 mutants: $(READY)
 	$(BIN)/python tools/mutants/mutants.py $(MUTANTS)

@@ -50,6 +50,7 @@ LAYERS = {
         "fuzz",
         "checks",
         "suite",
+        "diagnose",
         "plugin results",
         "run report",
         "terminal",

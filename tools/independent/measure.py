@@ -27,6 +27,7 @@ from continuity_spec import Requirement, load_spec
 
 SERVER: Final = Path(__file__).parents[2] / "tests" / "independent_server"
 CAUGHT: Final = SERVER / "caught.json"
+_LISTS: Final = ("defects.md", "defects2.md")
 _RESPONSES: Final = 40
 _LITTLE: Final = Budget(examples=6)
 _SIDE_BY_SIDE: Final = 2
@@ -63,8 +64,8 @@ def profile(*arguments: str) -> Profile:
 
 
 def defects() -> dict[str, str]:
-    """The names of the defects, in the order of defects.md, and what its author says about each."""
-    rows = (SERVER / "defects.md").read_text(encoding="utf-8").splitlines()
+    """The names of the defects of both authors, in the order of their lists, and what the author says about each."""
+    rows = [line for file in _LISTS for line in (SERVER / file).read_text(encoding="utf-8").splitlines()]
     return {row.split("`")[1]: row for row in rows if row.startswith("| `")}
 
 

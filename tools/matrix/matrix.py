@@ -13,8 +13,9 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from typing import Protocol, TypeVar
 
 from defect_list import write_list
 from page import write_page
@@ -22,6 +23,7 @@ from page import write_page
 from continuity_conformance.checks.registry import COSTLY, disturbs
 from continuity_conformance.core.budget import Budget
 from continuity_conformance.core.verdicts import Result, Verdict
+from continuity_conformance.diagnose.causes import causes
 from continuity_conformance.run.session import Run
 from continuity_conformance.suite.defects import ListedDefect, defects, find
 from continuity_conformance.suite.matrix import FILE
@@ -74,9 +76,19 @@ UNSTEADY: Mapping[str, Collection[str]] = {
 }
 """Defects that are races, or that mix scenarios which play side by side: who comes first decides where it shows first, and which of these fail
 besides what the defect was made for."""
+
+
+class HasName(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+T = TypeVar("T")
+Named = TypeVar("Named", bound=HasName)
 _MANY_STEPS = 30
-_LITTLE = Budget(examples=6)
+LITTLE = Budget(examples=6)
 """Half of what a run has; with four, evicted-slug-misses-rotation is not found."""
+EVERY_AREA = frozenset(requirement.area for requirement in load_spec().requirements)
 _SIDE_BY_SIDE = 3
 """One more than the cores that it is meant for: some rows wait for turns that never end."""
 
@@ -99,20 +111,40 @@ def made_for(defect: str) -> list[Requirement]:
 
 def at_home(defect: ListedDefect) -> dict[str, str]:
     """A row of the matrix: the areas that the defect was made for."""
-    return failures(defect, {requirement.area for requirement in made_for(defect.name)})
+    return failures(_on_its_areas(defect))
 
 
 def everywhere(defect: ListedDefect) -> dict[str, str]:
     """The same with all areas."""
-    return failures(defect, {requirement.area for requirement in load_spec().requirements})
+    return failures(played(defect, EVERY_AREA))
 
 
-def failures(defect: ListedDefect, areas: Collection[str]) -> dict[str, str]:
-    """Which requirements of these areas fail under a defect, each with the scenario, step and expectation that show it first."""
+def diagnosed(defect: ListedDefect) -> tuple[dict[str, str], str | None]:
+    """A row of the matrix, and which defect the diagnosis of the same run names first."""
+    results = _on_its_areas(defect)
+    return failures(results), next((cause.defect for cause in causes(results)), None)
+
+
+def _on_its_areas(defect: ListedDefect) -> list[Result]:
+    return played(defect, {requirement.area for requirement in made_for(defect.name)})
+
+
+def played(defect: ListedDefect, areas: Collection[str]) -> list[Result]:
+    """The results of these areas on a defect."""
+    return play([f"--defect={defect.name}"], defect.under, played_on(defect, areas), LITTLE)
+
+
+def failures(results: Iterable[Result]) -> dict[str, str]:
+    """The requirements that fail, each with the scenario, step and expectation that show it first."""
+    return {result.id: _where(result) for result in results if result.verdict in {Verdict.FAIL, Verdict.ERROR}}
+
+
+def played_on(defect: ListedDefect, areas: Collection[str]) -> list[Requirement]:
+    """The requirements of these areas that are worth their time on a defect, and those that it was made for."""
     own = made_for(defect.name)
     on_everything = any(requirement.always is not None for requirement in own)
     may_block = {identity for requirement in own for identity in requirement.rests_on}
-    played = [
+    return [
         requirement
         for requirement in load_spec().requirements
         if requirement in own
@@ -123,8 +155,6 @@ def failures(defect: ListedDefect, areas: Collection[str]) -> dict[str, str]:
             and (on_everything or requirement.length <= _MANY_STEPS)
         )
     ]
-    results = play([f"--defect={defect.name}"], defect.under, played, _LITTLE)
-    return {result.id: _where(result) for result in results if result.verdict in {Verdict.FAIL, Verdict.ERROR}}
 
 
 def _costs(requirement: Requirement) -> bool:
@@ -147,7 +177,7 @@ def _where(result: Result) -> str:
     return " · ".join([first.scenario, *step] if first.scenario else step)
 
 
-def rows(found: Sequence[ListedDefect], row: Callable[[ListedDefect], dict[str, str]]) -> dict[str, dict[str, str]]:
+def rows(found: Sequence[Named], row: Callable[[Named], T]) -> dict[str, T]:
     """The rows of these defects, played side by side, in their order."""
     with (
         tempfile.TemporaryDirectory() as scratch,  # some defects leave files where they are started

@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from continuity_conformance.diagnose.signatures import signatures
+from continuity_conformance.diagnose.symptoms import Symptoms
 from continuity_conformance.suite.defects import ListedDefect, defects
 from continuity_conformance.suite.matrix import Matrix, made_for, published, transposed
 from continuity_spec import Requirement, load_spec
@@ -26,6 +28,11 @@ _REQUIREMENTS = """
 
 Defects made for the requirement first, in bold; then how many others it catches.
 """
+_TWINS = """
+## Defects that the diagnosis cannot tell apart
+
+Their [signatures](../explanation/diagnosis.md) are the same: all areas were played on each of them, and the same requirements fail at the same steps in the same way.
+"""
 
 
 def page(matrix: Matrix, known: Mapping[str, ListedDefect], requirements: Sequence[Requirement]) -> str:
@@ -41,6 +48,7 @@ def page(matrix: Matrix, known: Mapping[str, ListedDefect], requirements: Sequen
         ]
         lines += [_defect_row(known[name], matrix[name], requirements) for name, home in homes.items() if home == area]
     lines += [_REQUIREMENTS, *_by_requirement(matrix, requirements)]
+    lines += [_TWINS, *_twins(signatures())]
     return "\n".join(lines).replace("\n\n\n", "\n\n") + "\n"
 
 
@@ -67,6 +75,19 @@ def _by_requirement(matrix: Matrix, requirements: Sequence[Requirement]) -> Iter
         nothing = "a reviewer decides" if requirement.manual else "not measured yet"
         names = ", ".join(f"**`{name}`**" for name in own)
         yield f"| {requirement.id} | {names or nothing}{f', and {others} more' if others else ''} |"
+
+
+def _twins(known: Mapping[str, Symptoms]) -> Iterator[str]:
+    """A line for each group of defects with the same signature."""
+    groups: dict[str, list[str]] = {}
+    for name, each in known.items():
+        groups.setdefault(
+            repr(sorted((identity, sorted(places)) for identity, places in each.fails.items())), []
+        ).append(name)
+    same = [names for names in groups.values() if len(names) > 1]
+    yield from (f"- {', '.join(f'`{name}`' for name in names)}" for names in same)
+    if not same:
+        yield "There are none."
 
 
 def _cell(text: str) -> str:

@@ -43,6 +43,7 @@ _COMMANDS: Final[Mapping[str, str]] = {
     "run": "run single requirements and print each failure in full",
     "fuzz": "search for failures with generated requests and sequences",
     "baseline": "write a first file of known failures from the results of a run",
+    "diagnose": "find the causes of the failures of a run, and write an issue for each",
     "report": "make every format of a report again from results.json",
     "checklist": "print what to build and what to review, ticked from results",
     "compare": "compare runs and list regressions",

@@ -4,14 +4,17 @@ A regression is a requirement that passed before and does not pass now: it *brok
 applicable, or not in the run).
 """
 
+import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from continuity_conformance.core.cause import Cause
 from continuity_conformance.core.text import cut, one_line
 from continuity_conformance.core.verdicts import Result, Verdict
 from continuity_conformance.report.markdown import code, plain, table
 from continuity_conformance.report.page import MARKS, page
+from continuity_conformance.results.cause_text import title
 from continuity_conformance.results.recorded import Report
 from continuity_conformance.results.tally import HEADS, Tally, total
 
@@ -85,6 +88,14 @@ class ComparedRequirement:
 
 
 @dataclass(frozen=True, slots=True)
+class CauseChanges:
+    """The known defects that one run shows and the next does not, and the reverse, each with its title."""
+
+    fixed: tuple[str, ...]
+    new: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Comparison:
     runs: tuple[ComparedRun, ...]
     lines: tuple[ComparedRequirement, ...]
@@ -103,9 +114,21 @@ class Comparison:
             changed = [change for change in changes if change.before is not change.after]
             yield before, after, sorted(changed, key=lambda change: KINDS.index(change.kind))
 
+    def causes(self) -> Iterator[tuple[ComparedRun, ComparedRun, CauseChanges]]:
+        """Each run, the next run, and the causes that are gone or new in it."""
+        for before, after in pairwise(self.runs):
+            old, new = ({_same(cause): title(cause) for cause in run.report.causes} for run in (before, after))
+            fixed = tuple(text for key, text in old.items() if key not in new)
+            yield before, after, CauseChanges(fixed, tuple(text for key, text in new.items() if key not in old))
+
     @property
     def regressed(self) -> bool:
         return any(change.kind in _REGRESSIONS for _, _, changes in self.steps() for change in changes)
+
+
+def _same(cause: Cause) -> object:
+    """What makes two causes of different runs the same one: the defect, or what fails where no defect is known."""
+    return cause.defect or cause.explains
 
 
 def compare(reports: Sequence[Report], places: Sequence[str]) -> Comparison:
@@ -146,6 +169,9 @@ def _text_lines(comparison: Comparison) -> Iterator[str]:
     yield ""
     for each in comparison.classes:
         yield f"{each.name:12} {' → '.join(summary or _MISSING for summary in each.summaries)}"
+    for before, after, causes in comparison.causes():
+        yield from (line for text in causes.fixed for line in _wrapped(f"fixed since {before.name}: {text}"))
+        yield from (line for text in causes.new for line in _wrapped(f"new in {after.name}: {text}"))
     for before, after, changes in comparison.steps():
         yield from ("", f"from {before.name} to {after.name}:", *([] if changes else ["  nothing changed"]))
         yield from (f"  {change.kind:9}  {change.id:11}  {change.transition}" for change in changes)
@@ -157,6 +183,10 @@ def _text_lines(comparison: Comparison) -> Iterator[str]:
         for line in differing:
             yield f"{line.id:11}  {'  '.join(_mark(verdict) for verdict in line.verdicts)}  {line.text}"
         yield f"({', '.join(f'{MARKS[verdict]} {HEADS[verdict]}' for verdict in HEADS)}, {_MISSING} missing)"
+
+
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(text, _WIDTH, subsequent_indent="  ", break_on_hyphens=False)
 
 
 def as_markdown(comparison: Comparison) -> str:
@@ -178,6 +208,11 @@ def _markdown_lines(comparison: Comparison) -> Iterator[str]:
         ("class", *(code(run.name) for run in comparison.runs)),
         ((plain(each.name), *(summary or _MISSING for summary in each.summaries)) for each in comparison.classes),
     )
+    for before, after, causes in comparison.causes():
+        if causes.fixed or causes.new:
+            yield ""
+        yield from (f"- fixed since {code(before.name)}: {plain(text)}" for text in causes.fixed)
+        yield from (f"- **new in** {code(after.name)}: {plain(text)}" for text in causes.new)
     for before, after, changes in comparison.steps():
         yield from ("", f"## From {code(before.name)} to {code(after.name)}", "")
         if not changes:
@@ -207,6 +242,7 @@ def as_html(comparison: Comparison) -> str:
         None,
         comparison=comparison,
         steps=list(comparison.steps()),
+        causes=list(comparison.causes()),
         heads=HEADS,
         cell=_cell,
         regressions=_REGRESSIONS,

@@ -16,6 +16,7 @@ from continuity_conformance.http.curl import curl
 from continuity_conformance.report.conversation import ExchangeEntry, InterventionEntry, conversation
 from continuity_conformance.report.page import EVIDENCE_BYTES, MARKS, page, template
 from continuity_conformance.report.reproduce import again
+from continuity_conformance.results import cause_text
 from continuity_conformance.results.classes import class_of
 from continuity_conformance.results.one_line import headline
 from continuity_conformance.results.recorded import RecordedRequirement, RecordedScenario, Report
@@ -69,6 +70,8 @@ def render(report: Report) -> str:
         "report.html.j2",
         "report.js",
         report=report,
+        causes=cause_text,
+        failures=len(report.with_verdict(Verdict.FAIL)),
         areas=by_area(report.results),
         levels=by_level(report.results),
         total=total(report.results),

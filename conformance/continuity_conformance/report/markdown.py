@@ -12,6 +12,7 @@ from continuity_conformance.core.text import cut, one_line
 from continuity_conformance.core.verdicts import RunVerdict, Verdict
 from continuity_conformance.report.page import MARKS
 from continuity_conformance.report.reproduce import again
+from continuity_conformance.results import cause_text
 from continuity_conformance.results.one_line import headline
 from continuity_conformance.results.recorded import RecordedClass, RecordedRequirement, Report
 from continuity_conformance.results.tally import HEADS, Tally, by_played_area, columns, total
@@ -58,6 +59,7 @@ def render(report: Report) -> str:
 
 def _lines(report: Report, rows: int) -> Iterator[str]:
     yield from _verdict(report)
+    yield from _causes(report, rows)
     yield from _failures("Failed", report.failed, report, rows)
     yield from _failures("Known failures", report.accepted, report, rows)
     yield from _failures("Warned", report.warned, report, rows)
@@ -91,6 +93,17 @@ def numbers(tallies: Sequence[Tally], whole: Tally, shown: Sequence[Verdict]) ->
     for tally in tallies:
         yield f"| {plain(tally.name)} | " + " | ".join(str(tally.counts[verdict]) for verdict in shown) + " |"
     yield "| **total** | " + " | ".join(f"**{whole.counts[verdict]}**" for verdict in shown) + " |"
+
+
+def _causes(report: Report, shown: int) -> Iterator[str]:
+    if not report.causes:
+        return
+    failures = len(report.with_verdict(Verdict.FAIL))
+    yield from ("", f"### {cause_text.heading(report.causes, failures)}", "")
+    for number, cause in enumerate(report.causes[:shown], 1):
+        yield f"{number}. **{plain(cause_text.title(cause))}**  "
+        yield f"   {plain(cause_text.effect(cause))}. {plain(cause_text.standing(cause))}.  "
+        yield from (f"   {plain(cause_text.shown(each), 500)}" for each in cause.evidence[:1])
 
 
 def _failures(title: str, rows: Sequence[RecordedRequirement], report: Report, shown: int) -> Iterator[str]:

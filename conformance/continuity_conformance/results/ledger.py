@@ -5,14 +5,16 @@ It keeps results and decides nothing about the target. It knows neither pytest n
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from typing import Final
 
+from continuity_conformance.core.cause import Cause
 from continuity_conformance.core.errors import ContinuityError, UnreachableError
 from continuity_conformance.core.run_options import RunOptions
 from continuity_conformance.core.urls import public_url
 from continuity_conformance.core.verdicts import Result, RunVerdict, Verdict, run_verdict, undecided
+from continuity_conformance.diagnose.causes import causes
 from continuity_conformance.results.baseline import Baseline, KnownFailure
 from continuity_conformance.results.classes import ClassVerdict, class_of, class_verdicts, selection_verdict
 from continuity_conformance.results.gate import Gate, GateInput, judge
@@ -63,6 +65,8 @@ class RunOutcome:
     """The ids whose verdicts decide about the run. The others are only reported."""
     classes: tuple[ClassVerdict, ...]
     """The verdicts on the conformance classes, without those that the user did not ask for."""
+    causes: tuple[Cause, ...] = ()
+    """What causes the failures, in the order in which to fix it. Only at the end of a run."""
 
     @property
     def today(self) -> date:
@@ -114,7 +118,8 @@ class Ledger:
 
     def close(self) -> RunOutcome:
         """The outcome at the end. What is not decided, or was not selected, is not tested."""
-        return self._judged(STOPPED, finished=self._selected <= self._results.keys())
+        outcome = self._judged(STOPPED, finished=self._selected <= self._results.keys())
+        return replace(outcome, causes=causes(outcome.results))
 
     def so_far(self) -> RunOutcome:
         """Snapshot for crash-safe interim results."""

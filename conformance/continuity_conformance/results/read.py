@@ -13,6 +13,7 @@ import msgspec
 from continuity_conformance.core.errors import UsageError
 from continuity_conformance.core.text import one_line, visible
 from continuity_conformance.core.verdicts import counts
+from continuity_conformance.diagnose.causes import causes
 from continuity_conformance.results.recorded import Report
 from continuity_spec import Document
 from continuity_spec.load.schema import violations
@@ -32,7 +33,12 @@ def read(path: Path) -> Report:
     except msgspec.ValidationError as error:
         raise _unreadable(f"not results of a run: {error}.", path) from None
     _check_counts(report, path)
-    return report
+    return report if "causes" in data else diagnosed(report)
+
+
+def diagnosed(report: Report) -> Report:
+    """The report with the causes that this kit finds."""
+    return msgspec.structs.replace(report, causes=causes(report.results))
 
 
 def _json(path: Path) -> Any:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 import msgspec
 from msgspec import Struct
 
+from continuity_conformance.core.cause import Cause
 from continuity_conformance.core.verdicts import Result, RunVerdict, Verdict
 from continuity_conformance.results.classes import summary
 from continuity_spec import Level
@@ -135,6 +136,7 @@ class Report(Struct, frozen=True):
     classes: tuple[RecordedClass, ...]
     counts: Mapping[Verdict, int]
     rows: tuple[RecordedRequirement, ...] = msgspec.field(name="requirements")
+    causes: tuple[Cause, ...] = ()
 
     @property
     def results(self) -> tuple[Result, ...]:

@@ -3,6 +3,7 @@
 The only place where results become JSON. The file is replaced as a whole: a reader never sees half of it.
 """
 
+import dataclasses
 import json
 import tempfile
 from collections.abc import Mapping
@@ -81,6 +82,7 @@ def as_json(outcome: RunOutcome) -> dict[str, object]:
         "again": _again(outcome),
         "classes": [_class(each, outcome) for each in outcome.classes],
         "counts": _counts(counts(outcome.results)),
+        "causes": [dataclasses.asdict(cause) for cause in outcome.causes],
         "requirements": [
             {**_requirement(result, outcome), **described(entry)}
             for result, entry in zip(outcome.results, outcome.requirements, strict=True)

@@ -17,9 +17,11 @@ from continuity_conformance.core.rerun import target_arguments
 from continuity_conformance.core.text import cut
 from continuity_conformance.core.verdicts import Result, RunVerdict, Verdict
 from continuity_conformance.results import tally
+from continuity_conformance.results.cause_text import heading
 from continuity_conformance.results.classes import easiest_first
 from continuity_conformance.results.ledger import RunOutcome
 from continuity_conformance.results.one_line import headline
+from continuity_conformance.terminal.causes import cause_lines
 
 WIDTH: Final = 80
 _INDENT: Final = " " * 9
@@ -62,18 +64,19 @@ def lines(
     """The whole summary, or what fits into `height` lines. `without`: the titles of lists to leave out."""
     limit = sys.maxsize if height is None else height
     verdict, table = list(_verdict(outcome)), ["", *_table(outcome.results)]
-    failed, *others = (each for each in sections(outcome, whole=height is None) if each.title not in without)
+    found = [each for each in sections(outcome, whole=height is None) if each.size and each.title not in without]
+    first, *others = found or [Section("", 0, ())]
     tail = list(_what_next(outcome, report))
     for whole in range(len(others), -1, -1):
         lists = [*_all(each.whole() for each in others[:whole]), *_all(each.brief() for each in others[whole:])]
-        shown = [*verdict, *table, *failed.whole(), *lists, *tail]
+        shown = [*verdict, *table, *first.whole(), *lists, *tail]
         if len(shown) <= limit:
             return shown
     lists = _all(each.brief() for each in others)
     room = limit - len(verdict) - len(lists) - len(tail)
     if room - len(table) < _ROOM_FOR_FAILURES:
         table = ["", *_short_table(outcome.results)]
-    return [*verdict, *table, *failed.cut(room - len(table)), *lists, *tail]
+    return [*verdict, *table, *first.cut(room - len(table)), *lists, *tail]
 
 
 def _all(lists: Iterable[list[str]]) -> list[str]:
@@ -87,6 +90,7 @@ def sections(outcome: RunOutcome, *, whole: bool = True) -> tuple[Section, ...]:
     accepted = tuple(_cut(f"  {id_:11} until {entry.until}  {entry.reason}") for id_, entry in known.items())
     failed = [each for each in _with(outcome, Verdict.FAIL) if each.id not in known and each not in gate.warned]
     return (
+        _causes(outcome, whole=whole),
         _one_each("failed", easiest_first(failed), whole=whole),
         _one_each("error", _with(outcome, Verdict.ERROR), whole=whole),
         Section("known failures", len(accepted), accepted),
@@ -166,6 +170,12 @@ def _one_each(title: str, results: Sequence[Result], *, whole: bool) -> Section:
     texts = [f"  {result.id:11} {result.level:8}  {cut(headline(result), _LONGEST)}" for result in results]
     lines = [line for text in texts for line in (_wrapped(text, _INDENT) if whole else [_cut(text)])]
     return Section(title, len(results), tuple(lines))
+
+
+def _causes(outcome: RunOutcome, *, whole: bool) -> Section:
+    failures = len(_with(outcome, Verdict.FAIL))
+    shown = tuple(cause_lines(outcome.causes, WIDTH, whole=whole))
+    return Section(heading(outcome.causes, failures), len(outcome.causes), shown)
 
 
 def _grouped(title: str, results: Sequence[Result]) -> Section:

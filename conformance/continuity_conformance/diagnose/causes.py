@@ -1,0 +1,174 @@
+"""The causes of the failures of a run: known defects that explain groups of them, and groups of the others."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from typing import Final
+
+from continuity_conformance.core.cause import Cause, Finding
+from continuity_conformance.core.text import cut, one_line
+from continuity_conformance.core.verdicts import Evidence, Result, Verdict
+from continuity_conformance.diagnose.cover import Cover
+from continuity_conformance.diagnose.match import Knowledge
+from continuity_conformance.diagnose.signatures import signatures
+from continuity_conformance.diagnose.symptoms import shows, symptoms
+from continuity_conformance.diagnose.unknown import ADVICE, FORMS, TELLING, grouped, minor_way
+from continuity_conformance.suite.defects import defects
+from continuity_spec import load_spec
+
+_HIGH: Final = 0.85
+_MEDIUM: Final = 0.65
+_MARGIN: Final = 1.5
+_ALTERNATIVES: Final = 3
+_FINDINGS: Final = 2
+_MINOR: Final = 2
+_TITLE: Final = 240
+
+
+@cache
+def known() -> Knowledge:
+    """What the kit knows of its own defects."""
+    requirements = load_spec().requirements
+    made_for = {name: frozenset(each.id for each in requirements if name in each.refuted_by) for name in signatures()}
+    return Knowledge(signatures(), made_for)
+
+
+def causes(results: Sequence[Result], knowledge: Knowledge | None = None) -> tuple[Cause, ...]:
+    """The causes of all failures, in the order in which to fix them. Nothing that was not tested is a cause."""
+    failed = {result.id: result for result in results if result.verdict is Verdict.FAIL}
+    if not failed:
+        return ()
+    diagnosis = _Diagnosis(results, knowledge or known())
+    found = [*diagnosis.known_causes(), *diagnosis.other_causes()]
+    return tuple(sorted(found, key=lambda cause: _order(cause, failed)))
+
+
+class _Diagnosis:
+    def __init__(self, results: Sequence[Result], knowledge: Knowledge) -> None:
+        self.results = {result.id: result for result in results}
+        self.run = symptoms(results)
+        self.knowledge = knowledge
+        self.cover = Cover(self.run, knowledge)
+        self.groups: dict[str, list[str]] = {}
+        self.rest: list[str] = []
+        for identity in self.run.fails:
+            defect = self.cover.explained_by(identity)
+            (self.groups.setdefault(defect, []) if defect else self.rest).append(identity)
+        self._drop_weak_causes()
+        self._merge_minor_causes()
+        self._adopt()
+
+    def _drop_weak_causes(self) -> None:
+        """What only blocked requirements speak for is no cause."""
+        for defect, explained in list(self.groups.items()):
+            if not self._failed(explained):
+                self.rest += self.groups.pop(defect)
+
+    def _merge_minor_causes(self) -> None:
+        """Three or more causes that are all about forms, or all about recommendations, are one: a maintainer decides about them as a whole."""
+        for way in (FORMS, ADVICE):
+            minor = [defect for defect, explained in self.groups.items() if self._all(explained, way)]
+            others = any(minor_way(self.results[identity]) == way for identity in self._failed(self.rest))
+            for defect in minor if len(minor) + others > _MINOR else ():
+                self.rest += self.groups.pop(defect)
+
+    def _all(self, ids: Iterable[str], way: str) -> bool:
+        return all(minor_way(self.results[identity]) == way for identity in self._failed(ids))
+
+    def _adopt(self) -> None:
+        """A failure that the signature of a cause leaves undecided belongs to the cause if it fails in the same way as others of it.
+
+        So does the only failure of a cause: the other one explains it too.
+        """
+        for defect, explained in sorted(self.groups.items(), key=lambda group: len(group[1])):
+            if len(explained) == 1 and self._nearest(explained[0], defect):
+                self.rest += self.groups.pop(defect)
+        for identity in self._failed(self.rest):
+            nearest = self._nearest(identity)
+            if nearest is not None:
+                self.rest.remove(identity)
+                self.groups[nearest].append(identity)
+
+    def _nearest(self, identity: str, besides: str = "") -> str | None:
+        """The cause with most failures that are like this one; None if its signature decides about this one, or nothing is like it."""
+        alike = {
+            defect: sum(self._alike(identity, each) for each in explained)
+            for defect, explained in self.groups.items()
+            if defect != besides and not self.knowledge.decides(defect, identity)
+        }
+        nearest = max(alike, key=alike.__getitem__, default=None)
+        return nearest if nearest is not None and alike[nearest] else None
+
+    def _alike(self, one: str, other: str) -> bool:
+        """Whether two requirements fail in the same way: in one area, or in a way that means the same in all areas."""
+        ours, theirs = ({kind for place in self.run.fails[each] for kind in place.kinds} for each in (one, other))
+        near = self.results[one].area == self.results[other].area or ours <= TELLING
+        return near and ours == theirs
+
+    def known_causes(self) -> Iterable[Cause]:
+        return (self._known(defect, explained) for defect, explained in self.groups.items())
+
+    def other_causes(self) -> Iterable[Cause]:
+        """What no known defect explains, grouped by the way in which it fails. A blocked requirement goes with the one that blocks it."""
+        failed = self._failed(self.rest)
+        for group in grouped([self.results[identity] for identity in failed]):
+            ids = [result.id for result in group]
+            blocked = [each for each in self.rest if self.results[each].blocked_by in ids]
+            first = self._findings(ids)
+            yield Cause(_title(group), None, "unknown", tuple(ids), tuple(blocked), evidence=first)
+
+    def _known(self, defect: str, explained: Sequence[str]) -> Cause:
+        listed = defects()[defect]
+        likeness = self.cover.likeness[defect]
+        strongest = sorted(explained, key=lambda identity: -likeness.get(identity, 0.0))
+        failed = self._failed(strongest)
+        return Cause(
+            listed.text,
+            defect,
+            self._confidence(defect, explained),
+            tuple(self._failed(explained)),
+            tuple(identity for identity in explained if identity not in failed),
+            tuple(self.knowledge.contrary(self.run, defect)),
+            tuple(self.cover.alternatives(defect, _MARGIN)[:_ALTERNATIVES]),
+            self._findings(failed),
+            listed.issue,
+        )
+
+    def _confidence(self, defect: str, explained: Iterable[str]) -> str:
+        speaks_for = sum(self.cover.likeness[defect].get(identity, 0.0) for identity in explained)
+        against = -self.knowledge.against(self.run, defect)
+        share = speaks_for / (speaks_for + against)
+        return "high" if share >= _HIGH else "medium" if share >= _MEDIUM else "low"
+
+    def _failed(self, ids: Iterable[str]) -> list[str]:
+        return [identity for identity in ids if self.results[identity].verdict is Verdict.FAIL]
+
+    def _findings(self, ids: Sequence[str]) -> tuple[Finding, ...]:
+        """The clearest evidence: of each requirement the scenario that shows it with the fewest exchanges."""
+        shortest = (min(shows(self.results[identity]), key=_length, default=None) for identity in ids[:_FINDINGS])
+        return tuple(
+            Finding(identity, each.scenario, each.step, each.expectation, each.expected, each.actual)
+            for identity, each in zip(ids, shortest, strict=False)
+            if each is not None
+        )
+
+
+def _length(evidence: Evidence) -> int:
+    return len(evidence.exchanges)
+
+
+def _title(group: Sequence[Result]) -> str:
+    first = group[0]
+    if len(group) > 1 and minor_way(first):
+        return minor_way(first)
+    shown = next(iter(shows(first)), None)
+    what = f"{shown.expectation}: expected {shown.expected}, actual {shown.actual}" if shown else first.reason
+    return cut(one_line(f"{first.id} is not met: {what or first.text}"), _TITLE)
+
+
+def _order(cause: Cause, failed: Mapping[str, Result]) -> tuple[int, bool, int]:
+    """What to fix first: the lowest class first; within a class what binds, and then what explains and blocks most."""
+    places = {each.name: place for place, each in enumerate(load_spec().classes)}
+    own = [
+        (places.get(failed[each].class_name, len(places)), not failed[each].level.binding) for each in cause.explains
+    ]
+    return (*min(own), -len(cause.explains) - len(cause.blocks))

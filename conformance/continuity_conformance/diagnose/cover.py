@@ -1,0 +1,106 @@
+"""Find the few defects that together explain the failures of a run.
+
+The best set has the largest gain: what each failure says for the defect that explains it best, less what the passes say against each defect of the set, less a
+price for each defect. It is searched greedily: add the defect that gains most, then exchange or drop one as long as that gains.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Final
+
+from continuity_conformance.diagnose.match import Knowledge
+from continuity_conformance.diagnose.symptoms import Symptoms
+
+_PRICE: Final = 3.0
+"""What one more defect must gain: a failure that every tenth defect shows, at the same place, is not enough for one of its own."""
+_SHARE: Final = 0.3
+"""How much of the signature of a defect a run must show, or nothing is said about the defect."""
+_EXCHANGES: Final = 40
+_NOTHING: Final = 1e-9
+
+
+def _fits(row: Mapping[str, float], run: Symptoms, knowledge: Knowledge, defect: str) -> bool:
+    """Whether the run shows enough of what the defect would show, as far as the run decided it."""
+    return sum(row.values()) + knowledge.against(run, defect) >= _SHARE * knowledge.whole(run, defect)
+
+
+class Cover:
+    """The defects that explain a run, and how much each failure speaks for each candidate."""
+
+    def __init__(self, run: Symptoms, knowledge: Knowledge) -> None:
+        likeness = {
+            defect: {
+                identity: value
+                for identity, places in run.fails.items()
+                if (value := knowledge.likeness(identity, places, defect)) > 0
+            }
+            for defect in knowledge.signatures
+        }
+        self.likeness: Mapping[str, Mapping[str, float]] = {
+            name: row for name, row in likeness.items() if row and _fits(row, run, knowledge, name)
+        }
+        self._price = {defect: _PRICE - knowledge.against(run, defect) for defect in self.likeness}
+        self.defects = self._search()
+
+    def gain(self, defects: Collection[str]) -> float:
+        return sum(self._best(defects).values()) - sum(self._price[defect] for defect in defects)
+
+    def _best(self, defects: Iterable[str]) -> dict[str, float]:
+        """For each failure, how much it speaks for the defect that explains it best."""
+        best: dict[str, float] = {}
+        for defect in defects:
+            for identity, value in self.likeness[defect].items():
+                best[identity] = max(value, best.get(identity, 0.0))
+        return best
+
+    def _added(self, defect: str, best: Mapping[str, float]) -> float:
+        """What one more defect gains where the failures are explained this well already."""
+        more = (max(value - best.get(identity, 0.0), 0.0) for identity, value in self.likeness[defect].items())
+        return sum(more) - self._price[defect]
+
+    def explained_by(self, identity: str) -> str | None:
+        """The defect of the cover that explains a failure best."""
+        rows = {defect: self.likeness[defect][identity] for defect in self.defects if identity in self.likeness[defect]}
+        return max(rows, key=rows.__getitem__, default=None)
+
+    def alternatives(self, defect: str, margin: float) -> list[str]:
+        """The defects that explain almost as much in the place of this one, best first."""
+        best = self._best(each for each in self.defects if each != defect)
+        least = self._added(defect, best) - margin
+        worth = {each: self._added(each, best) for each in self.likeness if each not in self.defects}
+        return sorted((each for each in worth if worth[each] >= least), key=lambda each: -worth[each])
+
+    def _search(self) -> list[str]:
+        chosen = self._grown([])
+        for _ in range(_EXCHANGES):
+            exchanged = self._exchanged(chosen)
+            if exchanged is None:
+                break
+            chosen = self._grown(exchanged)
+        return chosen
+
+    def _grown(self, chosen: Sequence[str]) -> list[str]:
+        """The set, with more defects as long as each gains."""
+        grown = list(chosen)
+        while best := self._most_added(grown):
+            grown.append(best)
+        return grown
+
+    def _most_added(self, chosen: Collection[str]) -> str | None:
+        best = self._best(chosen)
+        worth = {each: self._added(each, best) for each in self.likeness if each not in chosen}
+        first = max(worth, key=worth.__getitem__, default=None)
+        return first if first is not None and worth[first] > 0 else None
+
+    def _exchanged(self, chosen: Sequence[str]) -> list[str] | None:
+        """The set without one defect, or with another in its place, if that gains."""
+        for defect in chosen:
+            others = [each for each in chosen if each != defect]
+            best = self._best(others)
+            here = self._added(defect, best)
+            worth = {each: self._added(each, best) for each in self.likeness if each not in chosen}
+            first = max(worth, key=worth.__getitem__, default=None)
+            if first is not None and worth[first] > max(here, 0.0) + _NOTHING:
+                return [*others, first]
+            if here < 0:
+                return others
+        return None

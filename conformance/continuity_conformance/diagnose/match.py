@@ -1,0 +1,135 @@
+"""How well the symptoms of a run fit the signature of a defect, in units of evidence (natural logarithms of likelihood ratios).
+
+A failure that the signature has too speaks for the defect: more if few defects show it, and more if step, expectation and kind of difference are the same. A
+requirement that fails in the signature and passes in the run speaks against it. What is undecided on either side says nothing.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from functools import cached_property
+from math import log
+from typing import Any, Final
+
+from continuity_conformance.diagnose.symptoms import Place, Symptoms
+
+_SHOWN: Final = 0.95
+"""How often a defect shows where its signature says so."""
+_SAME_PLACE: Final = 0.8
+_OTHER_PLACE: Final = 0.35
+_SAME_KIND: Final = 0.9
+_OTHER_KIND: Final = 0.05
+_SAME_DETAIL: Final = 2.0
+_OTHER_DETAIL: Final = 0.6
+_OTHER_FINDING: Final = 0.02
+_MORE: Final = 0.7
+_CLAIM: Final = "claim"
+_PASSES: Final = log(0.1)
+_OWN_PASSES: Final = log(0.01)
+
+
+class Knowledge:
+    """The signatures, and how common each symptom is among them. `made_for`: the requirements that each defect was made to break."""
+
+    def __init__(self, signatures: Mapping[str, Symptoms], made_for: Mapping[str, frozenset[str]]) -> None:
+        self.signatures = signatures
+        self.made_for = made_for
+
+    @cached_property
+    def _failing(self) -> Counter[str]:
+        return Counter(identity for each in self.signatures.values() for identity in each.fails)
+
+    @cached_property
+    def _places(self) -> Counter[tuple[str, str, str, str]]:
+        return Counter(
+            where
+            for each in self.signatures.values()
+            for identity, places in each.fails.items()
+            for where in {(identity, *place[:3]) for place in places}
+        )
+
+    @cached_property
+    def _kinds(self) -> Counter[tuple[str, str]]:
+        return Counter(
+            (identity, kind)
+            for each in self.signatures.values()
+            for identity, places in each.fails.items()
+            for kind in _kinds(places)
+        )
+
+    def likeness(self, identity: str, seen: tuple[Place, ...], defect: str) -> float:
+        """How much this failing requirement speaks for the defect. Zero or less: it does not."""
+        expected = self.signatures[defect].fails.get(identity)
+        if expected is None or not _kinds(seen) & _kinds(expected):
+            return 0.0
+        rarity = log(_SHOWN * (len(self.signatures) + 2) / (self._failing[identity] + 1))
+        return (
+            rarity
+            + self._place_likeness(identity, seen, expected)
+            + self._kind_likeness(identity, seen, expected)
+            + _detail_likeness(seen, expected)
+        )
+
+    def _place_likeness(self, identity: str, seen: Iterable[Place], expected: Iterable[Place]) -> float:
+        ours, theirs = ({place[:3] for place in places} for places in (seen, expected))
+        rarest = min((self._places[(identity, *place)] for place in ours & theirs), default=0)
+        agreement = log(_SAME_PLACE * (self._failing[identity] + 1) / rarest) if rarest else 0.0
+        return _weighed(ours, theirs, agreement, log(_OTHER_PLACE))
+
+    def _kind_likeness(self, identity: str, seen: Iterable[Place], expected: Iterable[Place]) -> float:
+        ours, theirs = _kinds(seen), _kinds(expected)
+        rarest = min((self._kinds[identity, kind] for kind in ours & theirs), default=0)
+        agreement = log(_SAME_KIND * (self._failing[identity] + 1) / rarest) if rarest else 0.0
+        return _weighed(ours, theirs, agreement, log(_OTHER_KIND))
+
+    def whole(self, run: Symptoms, defect: str) -> float:
+        """What would speak for the defect if the run showed all of its signature that the run decided."""
+        return sum(
+            self.likeness(identity, places, defect)
+            for identity, places in self.signatures[defect].fails.items()
+            if identity in run.fails or identity in run.passes
+        )
+
+    def decides(self, defect: str, identity: str) -> bool:
+        """Whether the signature of the defect says anything about a requirement."""
+        signature = self.signatures[defect]
+        return identity in signature.fails or identity in signature.passes
+
+    def contrary(self, run: Symptoms, defect: str) -> list[str]:
+        """The requirements that fail with this defect and pass in the run. A claim that is not made cannot be untrue, so it says nothing."""
+        signature, own = self.signatures[defect].fails, self.made_for.get(defect, frozenset())
+        return [
+            identity
+            for identity, places in signature.items()
+            if identity in run.passes and (identity in own or any(place.expectation != _CLAIM for place in places))
+        ]
+
+    def against(self, run: Symptoms, defect: str) -> float:
+        """How much the passes of the run speak against the defect: zero or less."""
+        own = self.made_for.get(defect, frozenset())
+        return sum(_OWN_PASSES if identity in own else _PASSES for identity in self.contrary(run, defect))
+
+
+def _weighed(ours: AbstractSet[Any], theirs: AbstractSet[Any], agreement: float, disagreement: float) -> float:
+    """How much of the signature is seen counts most. More than that may come from another cause, and counts a little against it."""
+    seen, other = len(ours & theirs) / len(theirs), len(ours - theirs) / len(ours)
+    return seen * agreement + (1 - seen) * disagreement + other * log(_MORE)
+
+
+def _detail_likeness(seen: Iterable[Place], expected: Iterable[Place]) -> float:
+    """Whether the same was there instead of what was expected, at the places that both have.
+
+    A check in Python has one place for everything that it finds, so there another detail is another finding.
+    """
+    theirs = {(*place[:3], place.detail) for place in expected}
+    known = {place[:3] for place in theirs}
+    compared = [place for place in seen if place[:3] in known]
+    if not compared:
+        return 0.0
+    same = sum((*place[:3], place.detail) in theirs for place in compared) / len(compared)
+    other = log(_OTHER_DETAIL if any(place.scenario for place in compared) else _OTHER_FINDING)
+    return same * log(_SAME_DETAIL) + (1 - same) * other
+
+
+def _kinds(places: Iterable[Place]) -> set[str]:
+    return {kind for place in places for kind in place.kinds}

@@ -1,0 +1,98 @@
+"""The symptoms of a run: which requirements fail, where, and in which way; and which pass."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Final, NamedTuple
+
+from continuity_conformance.core.text import cut, one_line
+from continuity_conformance.core.verdicts import Evidence, Result, Verdict
+from continuity_spec import load_spec
+
+_NUMBER: Final = re.compile(r"[\d.]+")
+_PLACES_KEPT: Final = 100
+_SEPARATOR: Final = " · "
+_VARYING: Final = re.compile(r"\b\w*[-_]?[0-9a-f]{6,}\b|\S*\d\S*")
+"""Ids and numbers in a text, which differ from run to run."""
+_DETAIL: Final = 40
+
+
+class Place(NamedTuple):
+    """Where and how a scenario fails: its name, the number of the step, the expectation, the kinds of difference, and what was there instead."""
+
+    scenario: str
+    step: str
+    expectation: str
+    kinds: tuple[str, ...]
+    detail: str = ""
+
+    @property
+    def text(self) -> str:
+        return _SEPARATOR.join([self.scenario, self.step, self.expectation, ", ".join(self.kinds), self.detail])
+
+
+def read_place(text: str) -> Place:
+    scenario, step, expectation, kinds, detail = text.rsplit(_SEPARATOR, 4)
+    return Place(scenario, step, expectation, tuple(kinds.split(", ")), detail)
+
+
+@dataclass(frozen=True, slots=True)
+class Symptoms:
+    """What a run shows. A requirement that is neither in `fails` nor in `passes` was not decided, and says nothing.
+
+    A requirement that is blocked by another one counts as failing here: it fails in the same way, for the same cause.
+    """
+
+    fails: Mapping[str, tuple[Place, ...]]
+    passes: frozenset[str]
+
+
+def symptoms(results: Iterable[Result]) -> Symptoms:
+    """The symptoms in the results of a run."""
+    found = list(results)
+    return Symptoms(
+        {result.id: _places(result) for result in found if result.verdict is Verdict.FAIL or result.blocked_by},
+        frozenset(result.id for result in found if result.verdict is Verdict.PASS),
+    )
+
+
+def shows(result: Result) -> list[Evidence]:
+    """The evidence that shows a failure."""
+    return [each for each in result.evidence if each.outcome is Verdict.FAIL]
+
+
+def _failing(result: Result) -> list[Evidence]:
+    """The evidence of what fails; of a requirement that is blocked as a whole, what would fail if it were not."""
+    return shows(result) or [
+        each for each in result.evidence if each.outcome is Verdict.NOT_TESTED and each.expectation
+    ]
+
+
+def _places(result: Result) -> tuple[Place, ...]:
+    """The different places at which a requirement fails."""
+    always = result.id in _judged_everywhere()
+    return tuple(dict.fromkeys(_place(each, always=always) for each in _failing(result)))[:_PLACES_KEPT]
+
+
+@cache
+def _judged_everywhere() -> frozenset[str]:
+    """The requirements that every answer of the run is judged by: which scenario shows it first is chance."""
+    return frozenset(requirement.id for requirement in load_spec().requirements if requirement.always is not None)
+
+
+def _place(evidence: Evidence, *, always: bool) -> Place:
+    number = _NUMBER.match(evidence.step)
+    step = evidence.expected if evidence.expectation == "claim" else number.group() if number else ""
+    scenario = f"{evidence.scenario}: {evidence.example}" if evidence.example else evidence.scenario
+    return Place(
+        "" if always else _short(scenario),
+        "" if always else _short(step),
+        evidence.expectation,
+        tuple(sorted(evidence.kinds)) or (evidence.expectation,),
+        _short(_VARYING.sub("*", evidence.actual)),
+    )
+
+
+def _short(text: str) -> str:
+    return cut(one_line(text), _DETAIL).replace(_SEPARATOR, " ")

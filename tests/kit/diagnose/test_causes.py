@@ -1,0 +1,123 @@
+"""Failures are grouped by the fault that explains them, and nothing is forced to match."""
+
+from dataclasses import replace
+
+from continuity_conformance.core.verdicts import Evidence, Result, Verdict, undecided
+from continuity_conformance.diagnose.causes import causes
+from continuity_conformance.diagnose.match import Knowledge
+from continuity_conformance.diagnose.symptoms import Place, Symptoms, symptoms
+from continuity_spec import load_spec
+
+SPEC = load_spec()
+DOUBLES, LOSES, FORKS = "history-doubles", "rotating-turn-lost", "slug-forks-on-eviction"
+
+
+def at(kind: str, scenario: str = "chat", step: str = "2") -> Place:
+    return Place(scenario, step, "sees", (kind,))
+
+
+def result(identity: str, place: Place | None = None, blocked_by: str = "") -> Result:
+    """A failure at this place; without one a pass."""
+    if place is None:
+        return undecided(SPEC.requirement(identity), Verdict.PASS, "")
+    evidence = Evidence(
+        place.scenario,
+        "",
+        Verdict.NOT_TESTED if blocked_by else Verdict.FAIL,
+        step=f"{place.step} chat",
+        expectation=place.expectation,
+        expected="red, blue",
+        actual="red, red, blue",
+        kinds=place.kinds,
+    )
+    verdict = Verdict.NOT_TESTED if blocked_by else Verdict.FAIL
+    return replace(undecided(SPEC.requirement(identity), verdict, "why"), evidence=(evidence,), blocked_by=blocked_by)
+
+
+def signature(*passes: str, **fails: Place) -> Symptoms:
+    return Symptoms({name.replace("_", "-"): (place,) for name, place in fails.items()}, frozenset(passes))
+
+
+KNOWLEDGE = Knowledge(
+    {
+        DOUBLES: signature("SLUG-03", HISTORY_02=at("doubled"), ECHO_02=at("doubled"), COMPRESS_09=at("doubled")),
+        LOSES: signature("SLUG-03", "ECHO-02", HISTORY_02=at("missing"), COMPRESS_09=at("missing")),
+        FORKS: signature("HISTORY-02", "ECHO-02", SLUG_03=at("missing", "evicted", "4")),
+        **{f"other-{number}": signature("HISTORY-02", "SLUG-03", "ECHO-02") for number in range(40)},
+    },
+    {DOUBLES: frozenset({"HISTORY-02"}), LOSES: frozenset({"COMPRESS-09"}), FORKS: frozenset({"SLUG-03"})},
+)
+
+
+def test_the_kind_of_difference_tells_defects_apart_that_fail_at_the_same_steps():
+    doubled = [result("HISTORY-02", at("doubled")), result("COMPRESS-09", at("doubled")), result("SLUG-03")]
+    lost = [result("HISTORY-02", at("missing")), result("COMPRESS-09", at("missing")), result("SLUG-03")]
+
+    assert [cause.defect for cause in causes(doubled, KNOWLEDGE)] == [DOUBLES]
+    assert [cause.defect for cause in causes(lost, KNOWLEDGE)] == [LOSES]
+
+
+def test_two_causes_are_found_at_once():
+    run = [
+        result("HISTORY-02", at("doubled")),
+        result("ECHO-02", at("doubled")),
+        result("SLUG-03", at("missing", "evicted", "4")),
+    ]
+
+    found = causes(run, KNOWLEDGE)
+
+    assert {cause.defect: cause.explains for cause in found} == {
+        DOUBLES: ("HISTORY-02", "ECHO-02"),
+        FORKS: ("SLUG-03",),
+    }
+
+
+def test_what_is_blocked_goes_with_the_cause_and_is_no_failure_of_it():
+    run = [result("HISTORY-02", at("doubled")), result("COMPRESS-09", at("doubled"), blocked_by="HISTORY-02")]
+
+    (cause,) = causes(run, KNOWLEDGE)
+
+    assert (cause.explains, cause.blocks) == (("HISTORY-02",), ("COMPRESS-09",))
+
+
+def test_a_pass_that_the_defect_would_not_have_speaks_against_it():
+    run = [result("HISTORY-02", at("doubled")), result("ECHO-02"), result("COMPRESS-09", at("doubled"))]
+
+    (cause,) = causes(run, KNOWLEDGE)
+
+    assert (cause.contrary, cause.confidence) == (("ECHO-02",), "medium")
+
+
+def test_a_failure_that_no_defect_shows_is_a_cause_of_its_own():
+    (cause,) = causes([result("DELETE-01", at("foreign"))], KNOWLEDGE)
+
+    assert (cause.defect, cause.confidence, cause.explains) == (None, "unknown", ("DELETE-01",))
+    assert cause.title == "DELETE-01 is not met: sees: expected red, blue, actual red, red, blue"
+
+
+def test_the_same_requirement_in_another_way_is_not_forced_to_match():
+    (cause,) = causes([result("HISTORY-02", Place("stream", "7", "status", ("status 500",)))], KNOWLEDGE)
+
+    assert cause.defect is None
+
+
+def test_the_lowest_class_comes_first():
+    run = [
+        result("SLUG-03", at("missing", "evicted", "4")),
+        result("HISTORY-02", at("doubled")),
+        result("ECHO-02", at("doubled")),
+    ]
+
+    assert [cause.defect for cause in causes(run, KNOWLEDGE)] == [DOUBLES, FORKS]
+
+
+def test_a_run_without_failures_has_no_causes():
+    untested = undecided(SPEC.requirement("HISTORY-02"), Verdict.NOT_TESTED, "no control")
+
+    assert causes([untested, result("ECHO-02")], KNOWLEDGE) == ()
+
+
+def test_what_was_not_decided_says_nothing():
+    shown = symptoms([undecided(SPEC.requirement("HISTORY-02"), Verdict.NOT_TESTED, ""), result("ECHO-02")])
+
+    assert (shown.fails, shown.passes) == ({}, {"ECHO-02"})
