@@ -6,6 +6,7 @@ ever written to the file. A database of another kind would have locks of its own
 
 import fcntl
 import os
+import tempfile
 from collections.abc import Hashable
 from contextlib import suppress
 from hashlib import blake2b
@@ -17,23 +18,20 @@ _NAME: Final = "-turns"
 
 
 class SharedLocks:
-    """The locks of one database. A database in memory has one process, and needs none."""
+    """The locks of one database. A database in memory has one process, which locks a file without a name."""
 
     def __init__(self, database: str) -> None:
-        self._file = _opened(f"{database}{_NAME}") if database else None
+        self._file = _opened(f"{database}{_NAME}") if database else _unnamed()
         self._next: set[Hashable] = set()
 
     def close(self) -> None:
-        if self._file is not None:
-            os.close(self._file)
+        os.close(self._file)
 
     def take(self, name: Hashable, *, queue: bool) -> bool:
         """Take a lock, unless another process has it. One that waits calls this again, until it has the lock or leaves.
 
         `queue`: of the processes that wait for one lock, one is the next, which is a lock too. So a process with many turns does not keep the others waiting.
         """
-        if self._file is None:
-            return True
         place = _place(name)
         if queue and name not in self._next:
             if not self._locked(place + 1):
@@ -42,38 +40,33 @@ class SharedLocks:
         if not self._locked(place):
             return False
         if name in self._next:
-            self._leave_queue(name, place)
+            self._next.discard(name)
+            fcntl.lockf(self._file, fcntl.LOCK_UN, 1, place + 1)
         return True
 
     def leave(self, name: Hashable) -> None:
         """Give a lock back, or wait for it no longer."""
-        if self._file is None:
-            return
-        place = _place(name)
-        if name in self._next:
-            self._leave_queue(name, place)
-        else:
-            fcntl.lockf(self._file, fcntl.LOCK_UN, 1, place)
-
-    def _leave_queue(self, name: Hashable, place: int) -> None:
-        assert self._file is not None, "only a file has a queue"
         self._next.discard(name)
-        fcntl.lockf(self._file, fcntl.LOCK_UN, 1, place + 1)
+        fcntl.lockf(self._file, fcntl.LOCK_UN, 2, _place(name))
 
     def _locked(self, place: int) -> bool:
-        assert self._file is not None, "only a file has places"
         with suppress(BlockingIOError, PermissionError):
             fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
             return True
         return False
 
 
-def _opened(path: str) -> int | None:
+def _opened(path: str) -> int:
     """Open the file. Where it cannot be made, the database cannot be written either, and there are no turns to keep apart."""
     try:
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError:
-        return None
+        return _unnamed()
+
+
+def _unnamed() -> int:
+    with tempfile.TemporaryFile() as file:
+        return os.dup(file.fileno())
 
 
 def _place(name: Hashable) -> int:
