@@ -89,20 +89,28 @@ class _Diagnosis:
                 self.groups[nearest].append(identity)
 
     def _nearest(self, identity: str, besides: str = "") -> str | None:
-        """The cause with most failures that are like this one; None if its signature decides about this one, or nothing is like it."""
+        """The cause with most failures that are like this one; None if nothing is like it.
+
+        A signature that decides about this one decides, unless it fails in a way that means the same everywhere: a server has such a fault in more than one place.
+        """
+        telling = self._kinds(identity) <= TELLING
         alike = {
             defect: sum(self._alike(identity, each) for each in explained)
             for defect, explained in self.groups.items()
-            if defect != besides and not self.knowledge.decides(defect, identity)
+            if defect != besides and (telling or not self.knowledge.decides(defect, identity))
         }
         nearest = max(alike, key=alike.__getitem__, default=None)
         return nearest if nearest is not None and alike[nearest] else None
 
     def _alike(self, one: str, other: str) -> bool:
         """Whether two requirements fail in the same way: in one area, or in a way that means the same in all areas."""
-        ours, theirs = ({kind for place in self.run.fails[each] for kind in place.kinds} for each in (one, other))
-        near = self.results[one].area == self.results[other].area or ours <= TELLING
-        return near and ours == theirs
+        ours, theirs = self._kinds(one), self._kinds(other)
+        if ours <= TELLING:
+            return bool(ours & theirs)
+        return self.results[one].area == self.results[other].area and ours == theirs
+
+    def _kinds(self, identity: str) -> set[str]:
+        return {kind for place in self.run.fails[identity] for kind in place.kinds}
 
     def known_causes(self) -> Iterable[Cause]:
         return (self._known(defect, explained) for defect, explained in self.groups.items())
