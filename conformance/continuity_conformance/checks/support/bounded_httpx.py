@@ -1,13 +1,13 @@
 """The connection of the openai client, which reads only so much of an answer. The client itself has no limit: an endless answer would fill the memory.
 
-It imports httpx, which takes long: `openai_client` loads this module in a thread, together with the openai package.
+It imports the HTTP client of the openai package, which takes long: `openai_client` loads this module in a thread, together with the openai package.
 """
 
 import ssl
 from collections.abc import AsyncIterator
 from typing import Final
 
-import httpx
+import httpx2 as httpx
 
 from continuity_conformance.http.messages import BODY_AT_MOST, HEADERS_AT_MOST
 
