@@ -7,7 +7,6 @@ from contextlib import asynccontextmanager
 from types import ModuleType
 from typing import TYPE_CHECKING, Final
 
-from continuity_conformance.checks.support.bounded_httpx import bounded_transport
 from continuity_conformance.core.failure import Inapplicable, Unmet
 from continuity_conformance.http.tls import trust
 from continuity_conformance.scenario.dialogue import Dialogue
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from openai import AsyncOpenAI
     from openai.types.chat import ChatCompletionUserMessageParam
 
+_BOUNDED: Final = "continuity_conformance.checks.support.bounded_httpx"
 _STEP: Final = "the openai client"
 _CLIENT_TURNS: Final = 4
 """The client has time for this many turns."""
@@ -36,6 +36,7 @@ def uses_client(requirement: Requirement) -> bool:
 async def real_client(dialogue: Dialogue) -> AsyncIterator["AsyncOpenAI"]:
     """Open the real client on this target. Whatever it cannot read is a failure of the target."""
     openai = await asyncio.to_thread(load_client)
+    bounded = await asyncio.to_thread(importlib.import_module, _BOUNDED)
     profile = dialogue.context.target.profile
     if profile.leaves_out("model"):
         raise Inapplicable("the target takes no `model`, which the openai client always sends")
@@ -49,7 +50,7 @@ async def real_client(dialogue: Dialogue) -> AsyncIterator["AsyncOpenAI"]:
         max_retries=0,
         # On a redirect to another host httpx removes only Authorization: a key in another field would be given away.
         http_client=openai.DefaultAsyncHttpxClient(
-            transport=bounded_transport(trust(profile.ca)), follow_redirects=False
+            transport=bounded.BoundedHttpx(trust(profile.ca)), follow_redirects=False
         ),
     )
     try:
