@@ -64,7 +64,7 @@ LAYERS = {
 }
 REPORT_KNOWS = {"core", "http", "results", "report"}
 MODULES_IN_A_FOLDER = 18
-IMPORTS_INSIDE_FUNCTIONS = 11
+IMPORTS_INSIDE_FUNCTIONS = 10
 PURE = {"aiohttp", "sqlite3", "asyncio", "continuity_server.store", "continuity_server.http"}
 
 

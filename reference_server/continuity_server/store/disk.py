@@ -8,8 +8,8 @@ import logging
 import sqlite3
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Final
 
 from continuity_server.store.health import WRITTEN, Health
@@ -22,6 +22,8 @@ LOCKED_SECONDS: Final = 5.0
 LOOK_SECONDS: Final = 0.01
 CHANGES_A_LOG: Final = 200
 """After so many changes the log is copied into the database, so that it does not grow for ever. A turn has about five pages."""
+
+Change = Callable[[], object]
 
 
 class StoreUnwritableError(Exception):
@@ -51,6 +53,15 @@ class Disk(ABC):
     @abstractmethod
     def _refuse(self, error: sqlite3.Error) -> None:
         """Refuse what waits."""
+
+    @contextmanager
+    def _all_or_none(self, batch: Sequence[tuple[Change, asyncio.Future[None]]]) -> Iterator[None]:
+        """Whatever a change raises, nobody waits for ever, and nothing of it is committed."""
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 - those who wait are told
+            self._roll_back()
+            self._settle([done for _, done in batch], error)
 
     def _wait_from_now(self) -> None:
         self._waiting_since = time.monotonic()

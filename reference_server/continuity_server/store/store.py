@@ -17,14 +17,14 @@ from continuity_server.rules.messages import Message
 from continuity_server.rules.migrate import response_from_row
 from continuity_server.store.backfill import Backfill
 from continuity_server.store.deletions import Deletions
-from continuity_server.store.disk import StoreUnwritableError
+from continuity_server.store.disk import Change, StoreUnwritableError
 from continuity_server.store.faults import Faults
 from continuity_server.store.health import READ, Health
 from continuity_server.store.histories import LAST, Histories
 from continuity_server.store.records import Replay, StoredConversation, StoredResponse, StoredSlug, Write
 from continuity_server.store.shared_locks import SharedLocks
 from continuity_server.store.write import add_conversation, apply, touch
-from continuity_server.store.writer import Change, Writer
+from continuity_server.store.writer import Writer
 
 logger = logging.getLogger("continuity.store")
 

@@ -2,11 +2,8 @@
 
 import asyncio
 import sqlite3
-from collections.abc import Callable
 
-from continuity_server.store.disk import Disk
-
-Change = Callable[[], object]
+from continuity_server.store.disk import Change, Disk
 
 
 class Writer(Disk):
@@ -34,16 +31,12 @@ class Writer(Disk):
 
     def _change_all(self) -> None:
         batch, self._waiting = self._waiting, []
-        try:
+        with self._all_or_none(batch):
             for change, _ in batch:
                 change()
             self._commit()
-        except Exception as error:  # noqa: BLE001 - whatever a change raises, nobody may wait for ever, and nothing of it may be committed
-            self._roll_back()
-            self._settle([done for _, done in batch], error)
-            return
-        self._changes += len(batch)
-        self._committed += [done for _, done in batch]
+            self._changes += len(batch)
+            self._committed += [done for _, done in batch]
         self._sync()
 
     def _refuse(self, error: sqlite3.Error) -> None:
