@@ -86,10 +86,17 @@ class Model:
                     if bug("utf8-split"):
                         chunk = chunk.decode("utf-8", "ignore").encode()
                     *lines, rest = (rest + chunk).split(b"\n")
+                    if bug("sse-splitlines"):
+                        lines = [part.encode() for line in lines for part in line.decode().splitlines()]
                     for line in lines:
                         if not line.startswith(b"data:") or line[5:].strip() == b"[DONE]":
                             continue
-                        data = json.loads(line[5:])
+                        try:
+                            data = json.loads(line[5:])
+                        except ValueError:
+                            if bug("sse-splitlines"):
+                                continue
+                            raise
                         answer.usage = usage_of(data.get("usage")) or answer.usage
                         for choice in data["choices"][:1]:
                             delta, finish = choice.get("delta") or {}, choice.get("finish_reason") or finish
@@ -99,7 +106,8 @@ class Model:
                             for piece in delta.get("tool_calls") or []:
                                 at, more = piece["index"], call_of(piece)
                                 if at in calls:
-                                    calls[at]["function"]["arguments"] += more["function"]["arguments"]
+                                    growing = calls[[*calls][-1] if bug("stream-args-to-last-call") else at]
+                                    growing["function"]["arguments"] += more["function"]["arguments"]
                                     yield {"index": at, "function": {"arguments": more["function"]["arguments"]}}
                                 else:
                                     calls[at] = more

@@ -105,6 +105,16 @@ def session_id(values: list[str]) -> str | None:
     return value or None
 
 
+def numeric(text: str) -> str:
+    """Only for the defect slug-numeric-affinity: what a column without a type makes of a text."""
+    if re.fullmatch(r" *[+-]?[0-9]{1,18} *", text):
+        return str(int(text))
+    if re.fullmatch(r" *[+-]?([0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))([eE][+-]?[0-9]{1,2})? *", text):
+        value = float(text)
+        return str(int(value)) if abs(value) < 1 << 53 and value == int(value) else repr(value)
+    return text
+
+
 # Messages
 
 def text_of(content: Any) -> str:
@@ -120,7 +130,10 @@ def derive(messages: list[Json], version: str) -> str:
         system = "\n".join(text_of(m["content"]) for m in messages if m["role"] == "system")
         return "api-" + hashlib.sha256(f"{system}\n{user}".encode()).hexdigest()[:16]
     system = "\n".join(text_of(m["content"]) for m in messages[:first] if m["role"] in SYSTEM)
-    return "api2-" + hashlib.sha256(json.dumps([system, user], ensure_ascii=False, separators=(",", ":")).encode()).hexdigest()[:32]
+    opening = json.dumps([system, user], ensure_ascii=False, separators=(",", ":"))
+    for letter in "<>&\u2028\u2029" if bug("derive-html-escape") else "":
+        opening = opening.replace(letter, f"\\u{ord(letter):04x}")
+    return "api2-" + hashlib.sha256(opening.encode()).hexdigest()[:32]
 
 
 def new_input(messages: list[Json]) -> int:
@@ -169,6 +182,8 @@ def scan(messages: list[Json]) -> tuple[dict[tuple[int, str], Json], list[int], 
         if m["role"] == "user":
             waiting.clear()
         elif m["role"] == "assistant":
+            if bug("assistant-closes-calls"):
+                waiting = {}
             waiting |= {call["id"]: i for call in m.get("tool_calls") or []}
         elif m["role"] == "tool" and m["tool_call_id"] not in waiting:
             orphans.append(i)
@@ -211,7 +226,7 @@ def compress(entries: list[Entry]) -> list[Entry]:
     for kind, m in rest[:cut]:
         if kind:
             count, digest = int(kind.split(":")[1]), kind.split(":")[2]
-            lines.append(m["content"].removeprefix(PREFIX))
+            lines += [] if bug("summary-of-summary-lost") else [m["content"].removeprefix(PREFIX)]
         else:
             count, digest = count + 1, fold(digest, m)
             lines.append(f"{m['role']}: {text_of(m.get('content'))[:80]}")

@@ -2,13 +2,16 @@
 
 import argparse
 import asyncio
+import hashlib
 import hmac
 import json
 import logging
+import random
 import re
 import secrets
-from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack, aclosing
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from dataclasses import asdict
 from typing import Any
 from urllib.parse import unquote
 from weakref import WeakValueDictionary
@@ -28,6 +31,7 @@ PASSED = ("parallel_tool_calls", "temperature", "top_p", "max_tokens", "max_comp
           "frequency_penalty", "logit_bias", "response_format", "reasoning_effort")
 OFFERS = ["chat", "responses", "stored-responses", "streaming", "compression", "sessions", "client-tools"]
 Handler = Callable[..., Awaitable[web.StreamResponse]]
+SEEDED = random.Random(20260101)
 log = logging.getLogger("continuity")
 
 
@@ -59,7 +63,7 @@ def reply(data: Json, status: int = 200, headers: dict[str, str] | None = None) 
 
 
 def fresh(principal: str) -> Turn:
-    name = "sess_" + secrets.token_hex(16)
+    name = "sess_" + (f"{SEEDED.getrandbits(128):032x}" if bug("ids-repeat-after-restart") else secrets.token_hex(16))
     return Turn(principal, name, name, name)
 
 
@@ -67,7 +71,12 @@ class Server:
     def __init__(self, options: argparse.Namespace) -> None:
         self.options = options
         self.keys = {key: name for name, _, key in (given.partition("=") for given in options.key)}
-        self.store, self.model = Store(options.db, options.keep_responses), Model(options.model)
+        self.extra = {*options.offer, *(offer for name, offer in defects.IMPLIED.items() if bug(name))}
+        self.store = Store(options.db, options.keep_responses, "idempotency" in self.extra)
+        self.model = Model(options.model)
+        self.busy: dict[tuple[str, ...], asyncio.Lock] = {}
+        self.calls: set[tuple[str, str]] = set()
+        self.outbox: list[tuple[Turn, Json, str | None, Json | None]] = []
         self.locks: WeakValueDictionary[tuple[str, ...], asyncio.Lock] = WeakValueDictionary()
         self.pending: set[tuple[str, str]] = set()  # Sessions (their roots) that a control told to compress.
         self.spent: set[tuple[str, str, str]] = set()
@@ -92,6 +101,8 @@ class Server:
 
     async def route(self, request: web.Request) -> web.StreamResponse:
         path = request.raw_path.partition("?")[0]
+        if request.method == "OPTIONS" and "cors" in self.extra:
+            return web.Response(status=204)
         self.current = principal = "" if request.method == "OPTIONS" or path == "/health" else self.authenticate(request)
         if (control := re.fullmatch("/conformance/v1/(evict|fault|compress)", path)) and request.method == "POST":
             return await self.control(request, principal, control[1])
@@ -118,10 +129,92 @@ class Server:
         rules.check(body, shapes)
         return body
 
+    async def cors(self, request: web.Request, response: web.StreamResponse) -> None:
+        """Called before the head of any answer is sent, if the server offers cors."""
+        names = f"Authorization, Content-Type, Idempotency-Key, {HEADER}"
+        response.headers["Access-Control-Allow-Origin"] = "*"
+        if request.method == "OPTIONS":
+            response.headers.update({"Access-Control-Allow-Methods": "GET, POST, DELETE", "Access-Control-Allow-Headers": names})
+        elif not bug("cors-not-on-streams") or response.content_type == "application/json":
+            response.headers["Access-Control-Expose-Headers"] = f"{HEADER}, X-Session-Degraded"
+
+    async def close(self, app: web.Application) -> None:
+        """A clean end."""
+        if self.store.late:
+            with self.store.use("write") as db:
+                self.store.flush(db)
+
+    # Repeated requests
+
+    async def repeated(self, stack: AsyncExitStack, request: web.Request, principal: str, body: Json, out: Reply,
+                       header: str | None) -> tuple[Any, web.StreamResponse | None]:
+        """What is to be kept of a request with an Idempotency-Key, and the answer if it is a repetition."""
+        key = request.headers.get("Idempotency-Key", "")
+        if "idempotency" not in self.extra or not key:
+            return None, None
+        if len(key) > 256:
+            raise Refusal(400, "invalid_request", "The Idempotency-Key is too long.", "Idempotency-Key")
+        if not bug("idem-check-then-act"):
+            await self.lock(stack, principal, "key", key)
+        slug, previous, named, scope = out.slug, body.get("previous_response_id"), header, None
+        try:
+            if slug is not None and isinstance(out, ResponseReply):
+                named = row["session"] if (row := self.store.slug(principal, slug)) else header
+            elif previous is not None and isinstance(out, ResponseReply):
+                named = row["session"] if (row := self.store.response(principal, previous)) else header
+            if named is not None or slug is None:
+                scope = "" if named is None else self.store.root(principal, named)
+            row = None if scope is None else self.store.replay(principal, scope, key)
+        except StoreError:
+            if slug is not None or previous is not None or self.options.degraded == "refuse":
+                raise
+            return None, None
+        digest = hashlib.sha256(f"{request.path}\n{json.dumps(body, sort_keys=True)}".encode()).hexdigest()
+        if row is None:
+            return (scope, key, digest), None
+        if row["digest"] != digest:
+            raise Refusal(409, "idempotency_key_reused", "This key was used with another body.", "Idempotency-Key")
+        kept = json.loads(row["answer"])
+        final, answer = kept["final"], Answer(**kept["answer"])
+        headers = {"Cache-Control": "no-store", HEADER: final["session"]["id"]}
+        if not body.get("stream"):
+            return None, reply(final, headers=headers)
+        out.again(final)
+        if answer.content:
+            await out.send(request, headers, out.piece(answer.content))
+        pieces: list[Json] = [{"index": i, **call} for i, call in enumerate(answer.tool_calls)]
+        for piece in pieces:
+            await out.send(request, headers, out.piece(piece))
+        return None, await out.send(request, headers, out.end(answer, final))
+
     # Selecting the session of a turn
 
     async def lock(self, stack: AsyncExitStack, *key: str) -> None:
-        await stack.enter_async_context(self.locks.setdefault(key, asyncio.Lock()))
+        key = key[1:] if bug("lock-without-principal") and key[1] == "session" else key
+        if bug("lock-dropped-with-waiters"):
+            await stack.enter_async_context(self.dropping(key))
+        elif bug("waiter-hangup-leaks-lock"):
+            lock = self.busy.setdefault(key, asyncio.Lock())
+            await asyncio.shield(lock.acquire())
+            stack.callback(lock.release)
+        else:
+            await stack.enter_async_context(self.locks.setdefault(key, asyncio.Lock()))
+
+    @asynccontextmanager
+    async def dropping(self, key: tuple[str, ...]) -> AsyncIterator[None]:
+        """Only for the defect lock-dropped-with-waiters."""
+        async with self.busy.setdefault(key, asyncio.Lock()):
+            try:
+                yield
+            finally:
+                self.busy.pop(key, None)
+
+    def deliver(self, principal: str, root: str) -> None:
+        """Only for the defect refused-turn-stored-later."""
+        for kept in [k for k in self.outbox if (k[0].principal, k[0].root) == (principal, root)]:
+            if not self.store.faults:
+                self.outbox.remove(kept)
+                self.store.commit(*kept)
 
     async def by_id(self, stack: AsyncExitStack, principal: str, asked: str, hops: int = -1) -> Turn:
         """The turn in the tip of `asked`, when it is this turn's time to run. All ids of a chain share the lock of its root."""
@@ -130,6 +223,7 @@ class Server:
                 root = asked if bug("lock-by-sent-id") else self.store.root(principal, asked)
                 await self.lock(inner, principal, "session", root)
                 if bug("lock-by-sent-id") or self.store.root(principal, asked) == root:
+                    self.deliver(principal, root)
                     turn = Turn(principal, asked, self.store.tip(principal, asked, hops), root)
                     row = self.store.session(principal, turn.session)
                     if row is not None:
@@ -147,17 +241,21 @@ class Server:
             return Turn(principal, asked, asked, asked, degraded=True)
 
     async def by_slug(self, stack: AsyncExitStack, principal: str, slug: str, header: str | None) -> Turn:
+        slug = rules.numeric(slug) if bug("slug-numeric-affinity") else slug
         if not bug("slug-first-race"):
             await self.lock(stack, principal, "slug", slug)
         row, turn = self.store.slug(principal, slug), None
         if row is not None:
             turn = await self.by_id(stack, principal, row["session"], 1 if bug("slug-one-hop") else -1)
             turn.asked = turn.root
-            if self.store.response(principal, row["last_response"]) is None:
+            last = self.store.response(principal, row["last_response"])
+            if bug("slug-reads-own-chain") and last is not None and last["session"] == turn.session:
+                turn.head, turn.history = last["node"], self.store.history(last["node"])
+            if last is None:
                 log.info("Slug %r continues in session %s although its last response is gone.", slug, turn.session)
         if turn is None or not turn.exists:
             turn = await self.by_id(stack, principal, header) if header else fresh(principal)
-            named = self.store.session(principal, turn.session)
+            named = self.store.named(principal, turn.session)
             if named is not None and named["slug"] not in (None, slug):
                 raise conflict()
         elif header and self.store.root(principal, header) != turn.root:
@@ -198,10 +296,14 @@ class Server:
         body = await self.read(request, rules.CHAT)
         header = rules.session_id(request.headers.getall(HEADER, []))
         async with AsyncExitStack() as stack:
+            replay, done = await self.repeated(stack, request, principal, body, ChatReply(body, None), header)
+            if done is not None:
+                return done
             if not header and self.options.derivation == "none":
                 turn = fresh(principal)
             else:
                 turn = await self.by_header(stack, request, principal, header or rules.derive(body["messages"], self.options.derivation))
+            turn.replay = replay
             return await self.turn(stack, request, turn, body, ChatReply(body, None), whole=header is None)
 
     async def responses(self, request: web.Request, principal: str) -> web.StreamResponse:
@@ -209,6 +311,9 @@ class Server:
         header, slug = rules.session_id(request.headers.getall(HEADER, [])), body.get("conversation")
         slug = slug["id"] if isinstance(slug, dict) else slug
         async with AsyncExitStack() as stack:
+            replay, done = await self.repeated(stack, request, principal, body, ResponseReply(body, slug), header)
+            if done is not None:
+                return done
             if body.get("previous_response_id") is not None:
                 turn = await self.by_response(stack, principal, body["previous_response_id"], header)
             elif slug is not None:
@@ -216,6 +321,7 @@ class Server:
             else:
                 turn = await self.by_header(stack, request, principal, header) if header else fresh(principal)
             turn.store = bool(body.get("store", True)) if bug("store-null-is-false") else body.get("store") is not False
+            turn.replay = replay
             return await self.turn(stack, request, turn, body, ResponseReply(body, slug), whole=False)
 
     async def turn(self, stack: AsyncExitStack, request: web.Request, turn: Turn, body: Json, out: Reply,
@@ -274,6 +380,10 @@ class Server:
             systems, added = rules.chat_input(body) if chat else rules.response_input(body)
             before, new = stored, [("", m) for m in added]
         unasked = any(at >= len(before) for at in rules.scan([m for _, m in before + new])[1])
+        if bug("open-calls-in-memory") and not whole:
+            given = {call["id"] for _, m in new for call in m.get("tool_calls") or []}
+            unasked |= any(m["role"] == "tool" and m["tool_call_id"] not in given
+                           and (turn.principal, m["tool_call_id"]) not in self.calls for _, m in new)
         if unasked and turn.degraded:
             raise StoreError("the call of a result cannot be read")
         if unasked or any((turn.principal, turn.session, m.get("tool_call_id")) in self.spent for _, m in new):
@@ -295,6 +405,9 @@ class Server:
                 turn.anchor, turn.fresh = node, turn.fresh[1:]
         if bug("instructions-stick") and not chat and any(m["role"] == "tool" for _, m in new):
             turn.fresh = [("", m) for m in systems] + turn.fresh
+        if bug("input-stores-last-item") and not chat:
+            start = rules.new_input([m for _, m in new])
+            turn.fresh = turn.fresh[:max(0, len(turn.fresh) - len(new))] + new[start:]
         shown = [m for kind, m in before if kind or not systems or m["role"] not in SYSTEM or bug("stored-system-doubles")]
         return rules.pair(systems + shown + [m for _, m in new])
 
@@ -318,10 +431,21 @@ class Server:
         told = rotated if rotated and self.options.echo == "tip" else self.told(turn, request)
         final = out.final(answer, {"id": told, "rotated_from": turn.session if rotated else None, "degraded": turn.degraded})
         turn.principal = self.current if turn.stream and bug("principal-on-server") else turn.principal
+        if bug("open-calls-in-memory"):
+            self.calls |= {(turn.principal, call["id"]) for call in answer.tool_calls}
+        if bug("empty-answer-unstored") and not answer.content and not answer.tool_calls:
+            return final
         if turn.store and (not turn.degraded or bug("degraded-overwrites")):
+            kept = final if isinstance(out, ResponseReply) else None
+            if kept and turn.stream and bug("stream-stored-unfinished"):
+                kept = final | {"status": "in_progress", "output": []}
+            if turn.replay is not None:
+                turn.replayed = json.dumps({"final": final, "answer": asdict(answer)})
             try:
-                self.store.commit(turn, answer.message(), rotated, final if isinstance(out, ResponseReply) else None)
+                self.store.commit(turn, answer.message(), rotated, kept)
             except StoreError:
+                if bug("refused-turn-stored-later"):
+                    self.outbox.append((turn, answer.message(), rotated, kept))
                 if not (turn.stream and bug("stream-write-failure-hidden")):
                     raise
             if turn.compressed:
@@ -392,7 +516,7 @@ class Server:
         options |= {"turns": "serialize", "environment": "none", "tells": "header", "announces": "finish-chunk"}
         return reply({"object": "capabilities", "continuity": {
             "release": "1.0", "header": HEADER, "headers": [HEADER], "options": options, "single_user": not self.keys,
-            "offers": OFFERS + (["tenants"] if self.keys else []), "controls": bool(self.options.control_token)}})
+            "offers": OFFERS + (["tenants"] if self.keys else []) + sorted(self.extra), "controls": bool(self.options.control_token)}})
 
     async def control(self, request: web.Request, principal: str, name: str) -> web.Response:
         token = request.headers.get("X-Conformance-Token", "").encode("utf-8", "surrogateescape")
@@ -407,7 +531,7 @@ class Server:
         elif name == "compress":
             self.find(principal, str(body.get("session_id")))
             self.pending.add((principal, self.store.root(principal, str(body["session_id"]))))
-        elif not self.store.delete_response(principal, str(body.get("response_id"))):
+        elif not self.store.delete_response(principal, str(body.get("response_id")), cache=True):
             raise missing("response", "response_id")
         return reply({"ok": True})
 
@@ -435,6 +559,7 @@ def main() -> None:
     parser.add_argument("--echo", choices=["tip", "alias"], default="tip")
     parser.add_argument("--degraded", choices=["answer", "refuse"], default="answer")
     parser.add_argument("--context-chars", type=int, default=8_000_000, help="longer histories are compressed")
+    parser.add_argument("--offer", action="append", default=[], choices=["cors", "idempotency"], help="offers this too")
     parser.add_argument("--defect", action="append", default=[], choices=sorted(defects.NAMES), metavar="NAME")
     options = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(message)s")
@@ -442,7 +567,11 @@ def main() -> None:
     server, app = Server(options), web.Application(client_max_size=4 << 20)
     web_protocol.RequestHandler.handle_error = bad_http  # type: ignore[method-assign]
     app.router.add_route("*", "/{rest:.*}", server.dispatch)
-    web.run_app(app, host="127.0.0.1", port=options.port, access_log=None, print=None, shutdown_timeout=5, keepalive_timeout=75)
+    app.on_cleanup.append(server.close)
+    if "cors" in server.extra:
+        app.on_response_prepare.append(server.cors)
+    web.run_app(app, host="127.0.0.1", port=options.port, access_log=None, print=None, shutdown_timeout=5, keepalive_timeout=75,
+                handler_cancellation=bug("waiter-hangup-leaks-lock"))
 
 
 if __name__ == "__main__":

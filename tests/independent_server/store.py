@@ -23,6 +23,10 @@ CREATE TABLE IF NOT EXISTS responses(seq INTEGER PRIMARY KEY AUTOINCREMENT, prin
   session TEXT NOT NULL, node INTEGER, body TEXT NOT NULL, UNIQUE(principal, id));
 CREATE INDEX IF NOT EXISTS children ON sessions(principal, parent);
 """
+REPLAYS = """
+CREATE TABLE IF NOT EXISTS replays(principal TEXT NOT NULL, scope TEXT NOT NULL, key TEXT NOT NULL, digest TEXT NOT NULL,
+  session TEXT NOT NULL, answer TEXT NOT NULL, PRIMARY KEY(principal, scope, key));
+"""
 HISTORY = """WITH RECURSIVE h(id, parent, kind, message, depth) AS (SELECT id, parent, kind, message, 0 FROM nodes WHERE id = ?
   UNION ALL SELECT n.id, n.parent, n.kind, n.message, depth + 1 FROM nodes n JOIN h ON n.id = h.parent WHERE depth < ?)
   SELECT id, kind, message FROM h ORDER BY depth DESC"""
@@ -53,11 +57,15 @@ class Turn:
     fresh: list[Entry] = field(default_factory=list)
     new: int = 0  # How many of `fresh`, at its end, are new input.
     compressed: bool = False
+    replay: tuple[str | None, str, str] | None = None  # The session that the request names, the Idempotency-Key, a hash of the body.
+    replayed: str = ""  # What a repetition is answered with.
 
 
 class Store:
-    def __init__(self, path: str, keep: int) -> None:
-        self.path, self.keep = path, keep
+    def __init__(self, path: str, keep: int, replays: bool = False) -> None:
+        self.path, self.keep, self.replays = path, keep, replays
+        self.late: list[dict[str, object]] = []  # Only for the defect response-write-behind.
+        self.alive = " AND kind != 'deleted'" if bug("delete-tombstone") else ""
         self.faults: set[str] = set()
         self.db: sqlite3.Connection | None = None
         self.boot = 0
@@ -67,7 +75,7 @@ class Store:
         db = sqlite3.connect(self.path, isolation_level=None)
         try:
             db.row_factory = sqlite3.Row
-            db.executescript("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;" + SCHEMA)
+            db.executescript("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;" + SCHEMA + REPLAYS * self.replays)
             if bug("slug-pruned-at-start"):
                 db.execute("DELETE FROM slugs WHERE last_response NOT IN (SELECT id FROM responses)")
             if bug("idle-slug-cleanup"):
@@ -115,7 +123,17 @@ class Store:
             return row
 
     def session(self, principal: str, name: str) -> sqlite3.Row | None:
-        return self.one("SELECT * FROM sessions WHERE principal = ? AND id = ?", principal, name)
+        return self.one(f"SELECT * FROM sessions WHERE principal = ? AND id = ?{self.alive}", principal, name)
+
+    def named(self, principal: str, name: str) -> sqlite3.Row | None:
+        """The session whose slug a new slug of it may contradict."""
+        row = self.session(principal, name)
+        if row is None and bug("conflict-without-principal"):
+            row = self.one("SELECT * FROM sessions WHERE id = ? AND slug NOT NULL", name)
+        return row
+
+    def replay(self, principal: str, scope: str, key: str) -> sqlite3.Row | None:
+        return self.one("SELECT * FROM replays WHERE principal = ? AND scope = ? AND key = ?", principal, scope, key)
 
     def walk(self, query: str, principal: str, name: str, hops: int) -> str:
         """Follows the links that the query finds until there is none, or until they would lead back."""
@@ -149,6 +167,9 @@ class Store:
     def response(self, principal: str, name: str, cached: bool = False) -> sqlite3.Row | None:
         if cached and (principal, name) in self.seen:
             return self.seen[principal, name]
+        for late in self.late:
+            if (late["principal"], late["id"]) == (principal, name):
+                return late  # type: ignore[return-value]
         row = self.one(f"SELECT * FROM responses WHERE principal = ? AND id {'LIKE' if bug('like-lookup') else '='} ?", principal, name)
         if row is not None and bug("deleted-response-continues"):
             self.seen[principal, name] = row
@@ -156,15 +177,18 @@ class Store:
 
     def sessions(self, principal: str, limit: int, after: str | None) -> list[sqlite3.Row] | None:
         """A page, the newest first, with one row more than asked for if there are more. None if `after` names nothing."""
-        query, values = "SELECT * FROM sessions WHERE principal = ?", [principal]
+        query, values = f"SELECT * FROM sessions WHERE principal = ?{self.alive}", [principal]
+        order = "head" if bug("page-by-activity") else "seq"
         if after is not None:
-            last = self.one("SELECT * FROM sessions WHERE id = ? AND (principal = ? OR ?)", after, principal, bug("after-foreign-cursor"))
+            last = self.one(f"SELECT * FROM sessions WHERE id = ? AND (principal = ? OR ?){self.alive}", after, principal,
+                            bug("after-foreign-cursor"))
             if last is None:
                 return None
-            query, values = query + " AND seq < ?", [principal, last["seq"]]
+            query, values = query + f" AND {order} < ?", [principal, last[order]]
             query += f" AND created < {int(last['created'])}" if bug("page-by-second") else ""
         with self.use("read") as db:
-            return db.execute(query + f" ORDER BY seq DESC LIMIT {limit + 1}", values).fetchall()
+            most = min(limit + 1, 100) if bug("has-more-at-cap") else limit + 1
+            return db.execute(query + f" ORDER BY {order} DESC LIMIT {most}", values).fetchall()
 
     # Writing
 
@@ -172,6 +196,13 @@ class Store:
         for kind, message in entries:
             if bug("stores-text-only") and isinstance(message.get("content"), list):
                 message = message | {"content": text_of(message["content"])}
+            if bug("text-column-64k") and isinstance(message.get("content"), str):
+                message = message | {"content": message["content"].encode()[:65535].decode("utf-8", "ignore")}
+            if bug("tool-result-reserialized") and message["role"] == "tool" and isinstance(message["content"], str):
+                try:
+                    message = message | {"content": json.dumps(json.loads(message["content"]), ensure_ascii=False)}
+                except ValueError:
+                    pass
             node = db.execute("INSERT INTO nodes(principal, parent, kind, message) VALUES (?, ?, ?, ?)",
                               (principal, node, kind, json.dumps(message))).lastrowid
         return node
@@ -179,26 +210,58 @@ class Store:
     def commit(self, turn: Turn, answer: Json, rotated: str | None, response: Json | None) -> None:
         """Stores a whole turn in one transaction. `rotated` is the id of the session that compression creates."""
         with self.use("write") as db:
+            self.flush(db)
             lost = turn.new if rotated and turn.stream and bug("stream-rotation-loses-question") else 0
             node = self.add(db, turn.principal, turn.anchor, [*turn.fresh[:len(turn.fresh) - lost], ("", answer)])
             if rotated:
+                slug = "NULL" if bug("rotation-by-chat-drops-slug") else "slug"
                 db.execute("INSERT INTO sessions(principal, id, created, kind, parent, slug, head) SELECT principal, ?, ?, 'compression',"
-                           " id, slug, ? FROM sessions WHERE principal = ? AND id = ?",
+                           f" id, {slug}, ? FROM sessions WHERE principal = ? AND id = ?",
                            (rotated, time.time(), node, turn.principal, turn.session))
                 db.execute("UPDATE sessions SET next = ?, end_reason = 'compression' WHERE principal = ? AND id = ?",
                            (rotated, turn.principal, turn.session))
             else:
                 db.execute("INSERT INTO sessions(principal, id, created, kind, parent, head) VALUES (?, ?, ?, ?, ?, ?)"
-                           " ON CONFLICT(principal, id) DO UPDATE SET head = excluded.head",
+                           " ON CONFLICT(principal, id) DO UPDATE SET head = excluded.head"
+                           + (", parent = CASE kind WHEN 'deleted' THEN excluded.parent ELSE parent END,"
+                              " kind = CASE kind WHEN 'deleted' THEN excluded.kind ELSE kind END" if bug("delete-tombstone") else ""),
                            (turn.principal, turn.session, time.time(), turn.kind, turn.parent, node))
             if turn.slug is not None and response is not None:
                 self.bind(db, turn, rotated, response["id"])
+            if turn.replay is not None:
+                db.execute("INSERT OR REPLACE INTO replays(principal, scope, key, digest, session, answer) VALUES (?, ?, ?, ?, ?, ?)",
+                           (turn.principal, turn.root if turn.replay[0] is None else turn.replay[0], *turn.replay[1:],
+                            rotated or turn.session, turn.replayed))
             if response is not None:
-                db.execute("INSERT INTO responses(principal, id, session, node, body) VALUES (?, ?, ?, ?, ?)",
-                           (turn.principal, response["id"], rotated or turn.session,
-                            turn.head if turn.stream and bug("stream-response-node") else node, json.dumps(response)))
-                db.execute("DELETE FROM responses WHERE seq IN (SELECT seq FROM responses WHERE principal = ? ORDER BY"
-                           f" {'id' if bug('evicts-by-id') else 'seq'} DESC LIMIT -1 OFFSET ?)", (turn.principal, self.keep))
+                row = (turn.principal, response["id"], turn.session if bug("rotating-response-branches") else rotated or turn.session,
+                       turn.head if turn.stream and bug("stream-response-node") else node, json.dumps(response))
+                if bug("response-write-behind"):
+                    self.late = [dict(zip(("principal", "id", "session", "node", "body"), row, strict=True))]
+                else:
+                    db.execute("INSERT INTO responses(principal, id, session, node, body) VALUES (?, ?, ?, ?, ?)", row)
+                self.evict(db, "principal = ? AND seq IN (SELECT seq FROM responses WHERE principal = ?1 ORDER BY"
+                           f" {'id' if bug('evicts-by-id') else 'seq'} DESC LIMIT -1 OFFSET ?)", turn.principal, self.keep)
+
+    def flush(self, db: sqlite3.Connection) -> None:
+        """Only for the defect response-write-behind."""
+        for row in self.late:
+            db.execute("INSERT INTO responses(principal, id, session, node, body) VALUES (:principal, :id, :session, :node, :body)", row)
+        self.late = []
+
+    def evict(self, db: sqlite3.Connection, where: str, *values: object, cache: bool = True) -> None:
+        """Deletes the responses for which `where` holds, because the cache is full or because somebody asked for it."""
+        gone: list[sqlite3.Row] = []
+        if bug("evict-sweeps-session") or bug("branch-needs-its-response"):
+            gone = db.execute(f"SELECT * FROM responses WHERE {where}", values).fetchall()
+        db.execute(f"DELETE FROM responses WHERE {where}", values)
+        for row in gone:
+            if bug("branch-needs-its-response"):
+                db.execute("UPDATE nodes SET parent = NULL WHERE parent = ?1 AND id > (SELECT min(id) FROM nodes WHERE parent = ?1)",
+                           (row["node"],))
+            if bug("evict-sweeps-session") and cache:
+                db.execute("DELETE FROM sessions WHERE principal = ?1 AND id = ?2 AND id LIKE 'sess!_%' ESCAPE '!' AND slug IS NULL AND"
+                           " next IS NULL AND kind != 'compression' AND NOT EXISTS (SELECT * FROM responses WHERE principal = ?1"
+                           " AND session = ?2)", (row["principal"], row["session"]))
 
     def bind(self, db: sqlite3.Connection, turn: Turn, rotated: str | None, response: str | None) -> None:
         db.execute("INSERT INTO slugs(principal, slug, session, last_response, boot) VALUES (?, ?, ?, ?, ?) ON CONFLICT(principal, slug)"
@@ -214,21 +277,29 @@ class Store:
             db.execute("UPDATE sessions SET head = ? WHERE principal = ? AND id = ?", (node, turn.principal, turn.session))
         return node
 
-    def delete_response(self, principal: str, name: str) -> bool:
+    def delete_response(self, principal: str, name: str, cache: bool = False) -> bool:
         known = self.response(principal, name) is not None
         with self.use("write") as db:
-            db.execute("DELETE FROM responses WHERE (principal = ? OR ?) AND id = ?", (principal, bug("delete-foreign-response"), name))
+            self.flush(db)
+            self.evict(db, "(principal = ? OR ?) AND id = ?", principal, bug("delete-foreign-response"), name, cache=cache)
         return known
 
     def delete_session(self, principal: str, name: str) -> None:
         """Deletes a session with its whole compression chain, its slugs and responses. Branches keep their copies."""
         todo = [name if bug("delete-downstream-only") else self.root(principal, name)]
         with self.use("write") as db:
+            self.flush(db)
             while todo:
                 one = (principal, todo.pop())
                 todo += [row["id"] for row in db.execute("SELECT id FROM sessions WHERE principal = ? AND parent = ?2 AND id != ?2"
                                                          " AND kind = 'compression'", one)]
-                db.execute("DELETE FROM sessions WHERE principal = ? AND id = ?", one)
+                if bug("delete-tombstone"):
+                    db.execute("UPDATE sessions SET kind = 'deleted', head = NULL, parent = NULL, next = NULL, end_reason = NULL"
+                               " WHERE principal = ? AND id = ?", one)
+                else:
+                    db.execute("DELETE FROM sessions WHERE principal = ? AND id = ?", one)
+                if self.replays and not bug("idem-survives-delete"):
+                    db.execute("DELETE FROM replays WHERE principal = ?1 AND ?2 IN (scope, session)", one)
                 db.execute("DELETE FROM slugs WHERE principal = ? AND session = ?", one)
                 db.execute("DELETE FROM responses WHERE principal = ? AND session = ?", one)
             kept = "" if bug("gc-forgets-responses") else " UNION SELECT node FROM responses WHERE principal = ?1"

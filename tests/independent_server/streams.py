@@ -1,6 +1,7 @@
 """Answers as the client gets them: objects and server-sent events."""
 
 import json
+import re
 import secrets
 import time
 from typing import Any
@@ -20,6 +21,10 @@ class Sender:
     def __init__(self, body: Json, slug: str | None) -> None:
         self.body, self.slug, self.created = body, slug, int(time.time())
         self.id, self.started, self.gone = secrets.token_hex(16), False, False
+
+    def again(self, final: Json) -> None:
+        """Takes the id of an answer that is sent once more."""
+        self.id = re.split("[_-]", final["id"])[1]
 
     async def send(self, request: web.Request, headers: dict[str, str], events: Events) -> web.StreamResponse:
         try:
@@ -70,6 +75,11 @@ class ResponseReply(Sender):
                       "model": body["model"], "output": [], "error": None, "incomplete_details": None,
                       "conversation": None if slug is None else {"id": slug}}
         self.begun |= {name: default if body.get(name) is None else body[name] for name, default in defaults.items()}
+
+    def again(self, final: Json) -> None:
+        super().again(final)
+        self.begun |= {"id": final["id"], "created_at": final["created_at"]}
+        self.place["item_id"] = "msg_" + self.id
 
     def final(self, answer: Answer, session: Json) -> Json:
         part = {"type": "output_text", "text": answer.content, "annotations": []}

@@ -1,9 +1,10 @@
 """Measures how many defects of a server that we did not write the suite catches.
 
 `tests/independent_server` was written by an implementer who had the prose of the spec, the OpenAPI document and the vectors, and had seen neither the reference server nor its
-defects. Its author planted defects of their own. `python tools/independent/measure.py` plays the suite on the server itself, where nothing outside of Strict may fail, and on
-each defect until a requirement outside of Strict fails, and writes `caught.json`: which requirement that was. With names of defects it only prints what fails on these;
-`--first FILE` plays the requirement that caught a defect before, as FILE tells, before all others.
+defects. Its author planted defects of their own (`defects.md`), and a second author later planted more (`defects2.md`). `python tools/independent/measure.py` plays the suite on the
+server itself, where nothing outside of Strict may fail, and on each defect until a requirement outside of Strict fails, and writes `caught.json`: which requirement that was. `--second` does
+it with the defects of the second author, and writes `caught2.json`. With names of defects it only prints what fails on these; `--first FILE` plays the requirement that
+caught a defect before, as FILE tells, before all others.
 
 What a defect violates, in the words of its author, is played first, then its areas, then the rest.
 """
@@ -27,7 +28,9 @@ from continuity_spec import Requirement, load_spec
 
 SERVER: Final = Path(__file__).parents[2] / "tests" / "independent_server"
 CAUGHT: Final = SERVER / "caught.json"
-_LISTS: Final = ("defects.md", "defects2.md")
+CAUGHT_SECOND: Final = SERVER / "caught2.json"
+FIRST: Final = "defects.md"
+SECOND: Final = "defects2.md"
 _RESPONSES: Final = 40
 _LITTLE: Final = Budget(examples=6)
 _SIDE_BY_SIDE: Final = 2
@@ -63,9 +66,11 @@ def profile(*arguments: str) -> Profile:
     )
 
 
-def defects() -> dict[str, str]:
-    """The names of the defects of both authors, in the order of their lists, and what the author says about each."""
-    rows = [line for file in _LISTS for line in (SERVER / file).read_text(encoding="utf-8").splitlines()]
+def defects(*lists: str) -> dict[str, str]:
+    """The names of the defects, in the order of these lists, and what the author says about each. All without a list."""
+    rows = [
+        line for file in lists or (FIRST, SECOND) for line in (SERVER / file).read_text(encoding="utf-8").splitlines()
+    ]
     return {row.split("`")[1]: row for row in rows if row.startswith("| `")}
 
 
@@ -111,9 +116,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help="defects; all, if none is named")
     parser.add_argument("--first", type=Path, help="what caught them before")
+    parser.add_argument("--second", action="store_true", help="the defects of the second author")
     said = parser.parse_args()
     known = json.loads(said.first.read_text(encoding="utf-8")) if said.first else {}
-    chosen = said.names or list(defects())
+    chosen = said.names or list(defects(SECOND if said.second else FIRST))
     if not said.names:
         false_alarms = {each for each, verdict in played([], PLAYED).items() if verdict is Verdict.FAIL} - STRICT
         print("without a defect, outside of Strict:", *sorted(false_alarms) or ["nothing"], flush=True)
@@ -124,7 +130,7 @@ def main() -> None:
             print(f"{name}: {by or 'MISSED'}", flush=True)
     print(f"caught: {sum(map(bool, caught.values()))} of {len(caught)}")
     if not said.names:
-        CAUGHT.write_text(json.dumps(caught, indent=1) + "\n", encoding="utf-8")
+        (CAUGHT_SECOND if said.second else CAUGHT).write_text(json.dumps(caught, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
