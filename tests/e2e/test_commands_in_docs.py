@@ -14,6 +14,7 @@ from pathlib import Path
 import certifi
 import pytest
 from commands_in_docs import ADDRESSES, DEFAULT_SERVER, ROOT, Shown, in_blocks, inline, matches, pages, server_of, words
+from processes import started
 
 from continuity_spec import load_spec
 
@@ -33,13 +34,14 @@ NAMES = {
 }
 """What a reader puts there."""
 NOT_RUN = {
-    r"(session-)?continuity$": "the name of the command",
+    r"(session-)?continuity([-._]|$)": "the name of the command, of a file, a field or a module",
     r"(make|python tools/)": "a command for maintainers: the test below looks whether it exists",
-    r"continuity (check|run)\b.*(tiny|hermes|nanobot|openclaw)": "it installs a server; tests/real_targets and tests/kit/suite run plugins",
+    r"(continuity (check|run|torture)|pytest)\b.*(tiny|hermes|nanobot|openclaw)": "it installs a server; tests/real_targets and tests/kit/suite run plugins",
     r"continuity (run|spec) .*HISTORY-15": "an entry that the page asks the reader to write",
-    r"continuity (spec|run|plugins|check|doctor|serve|model|baseline|compare|report|checklist|defects|explain)$|pytest --target$": "the name of a command, without its arguments",
+    r"continuity (spec|run|plugins|check|doctor|serve|model|baseline|compare|report|checklist|defects|explain|torture|diagnose|spec show|model --summary)$|pytest --target$": "the name of a command, without its arguments",
     r"continuity run house": "a pack that the page asks the reader to write",
     r"(\. |pip |uvx|pipx|uv |docker|eval |source )": "the shell or another program; tests/e2e/test_wheel.py and test_installation.py have what it does",
+    r"continuity submit": "tests/kit/cli/test_submit.py runs it: it wants a complete run of today",
     r"schemathesis run": "tests/e2e/test_stock_schemathesis.py runs it",
 }
 USED = {0, 1, 5}
@@ -55,7 +57,7 @@ def serving(arguments: str, folder: Path) -> Iterator[str]:
     """The bundled server with these arguments, on a free port."""
     given = re.sub(r"--port \d+", "--port 0", arguments)
     command = [BIN / "continuity", "serve", "--db", ":memory:", *words(given)]
-    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
+    with started(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
         try:
             assert server.stdout is not None
             yield server.stdout.readline().removeprefix("listening on ").strip()
@@ -140,9 +142,8 @@ def called(shown: Shown, url: str, folder: Path) -> subprocess.CompletedProcess[
 def runs_on(shown: Shown, folder: Path) -> str:
     """Start a command that does not end, and return its first line."""
     given = [NAMES.get(word, word) for word in words(re.sub(r"--port \d+", "--port 0", shown.command))]
-    with subprocess.Popen(
-        [BIN / given[0], *given[1:]], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    ) as process:
+    command = [BIN / given[0], *given[1:]]
+    with started(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         try:
             assert process.stdout is not None
             return process.stdout.readline()

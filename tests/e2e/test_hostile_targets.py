@@ -75,10 +75,9 @@ def verdicts_on(name: str) -> dict[str, Verdict]:
     """With as much given to the target as it can take: two principals, restarts, evictions, and where it asks a model, the probe."""
     memory = name.partition(",")[0]
     if memory in MEMORIES:
-        # A thousand ids are a thousand turns: too many for those that remember each of them. One session has one turn at a time: where the model holds a turn
-        # back until another one has arrived, both wait for the whole time of a turn, and everybody else with them.
-        ids, seconds = (300, 20) if memory == "stateless" else (20, 5)
-        limits = Limits(parallel=32, turn_seconds=seconds, responses=40, ids=ids)
+        # A thousand ids are a thousand turns: too many for those that remember each of them.
+        ids = 300 if memory == "stateless" else 20
+        limits = Limits(parallel=32, turn_seconds=20, responses=40, ids=ids)
         evict = {"evict": HttpControl("DELETE /v1/responses/{response}")}
         return verdicts(
             None,

@@ -8,6 +8,7 @@ import select
 import struct
 import subprocess
 import termios
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -97,7 +98,7 @@ def test_the_verdict_fits_on_a_small_screen(surroundings):
     assert code == 1
     assert len(lines[title:]) <= 24
     assert lines[title + 1].startswith("verdict: NOT conformant")
-    assert any(re.match(r"  [A-Z]+-\d\d +MUST", line) for line in lines[title:])
+    assert any(re.match(r" +1\. ", line) for line in lines[title:])
     assert any(re.match(r"  … and [1-9]", line) for line in lines[title:])
     assert max(len(line) for line in lines) <= 80
 
@@ -124,7 +125,7 @@ def test_the_summary_fits_into_any_height(verdict: Verdict, height: int):
 
 
 def test_failures_that_do_not_fit_are_counted():
-    told = summary.lines(outcome(Verdict.FAIL), None, 30)
+    told = summary.lines(replace(outcome(Verdict.FAIL), causes=()), None, 30)
     shown = [line for line in told if re.match(r"  [A-Z]+-\d\d ", line)]
     more = next(line for line in told if line.startswith("  … and "))
 

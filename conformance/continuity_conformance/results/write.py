@@ -12,6 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
+from continuity_conformance.core.cause import Cause
 from continuity_conformance.core.errors import KitError, UsageError
 from continuity_conformance.core.files import replace_file
 from continuity_conformance.core.verdicts import Evidence, Result, RunVerdict, Verdict, counts
@@ -83,7 +84,7 @@ def as_json(outcome: RunOutcome) -> dict[str, object]:
         "again": _again(outcome),
         "classes": [_class(each, outcome) for each in outcome.classes],
         "counts": _counts(counts(outcome.results)),
-        "causes": [dataclasses.asdict(cause) for cause in outcome.causes],
+        "causes": [_cause(cause) for cause in outcome.causes],
         "requirements": [
             {**_requirement(result, outcome), **described(entry)}
             for result, entry in zip(outcome.results, outcome.requirements, strict=True)
@@ -117,6 +118,12 @@ def _class(each: ClassVerdict, outcome: RunOutcome) -> dict[str, object]:
         "next": each.next or None,
         "needs": list(each.needs),
         "decides": each.decides,
+    }
+
+
+def _cause(cause: Cause) -> dict[str, object]:
+    return {
+        name: list(value) if isinstance(value, tuple) else value for name, value in dataclasses.asdict(cause).items()
     }
 
 

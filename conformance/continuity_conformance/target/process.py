@@ -269,8 +269,13 @@ def prepare_fork(process: Process | None) -> None:
 
 
 def _origin(process: Process) -> WarmPython:
-    # A fork puts the folders of PYTHONPATH first itself, so targets that differ only in these have one origin.
-    environment = {name: value for name, value in process.env.items() if name != "PYTHONPATH"}
+    # A fork gets its whole environment itself. The origin needs what counts while modules are imported: neither folders of
+    # PYTHONPATH nor keys, which differ from run to run.
+    environment = {
+        name: value
+        for name, value in process.env.items()
+        if name != "PYTHONPATH" and not name.startswith("CONTINUITY_")
+    }
     return warm_python(process.preload, tuple(environment.items()))
 
 

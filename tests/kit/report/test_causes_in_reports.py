@@ -75,7 +75,7 @@ def test_a_run_that_was_stopped_gets_no_issues(failing, tmp_path):
 def test_a_run_on_a_server_that_refused_the_key_gets_no_issues(failing, tmp_path):
     data = load(failing)
     refused = next(each for each in data["requirements"] if each["verdict"] == "pass")
-    refused["verdict"] = "error"
+    refused |= {"verdict": "error", "reason": "the key was refused"}
 
     done = continuity("diagnose", str(save(tmp_path, data)), "--issues", "issues", cwd=tmp_path)
 
