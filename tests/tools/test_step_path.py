@@ -6,7 +6,7 @@ from pathlib import Path
 from step_path import measure
 
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "how-a-run-works.md"
-AT_MOST = 48
+AT_MOST = 45
 
 
 def test_one_chat_step_passes_through_few_modules():

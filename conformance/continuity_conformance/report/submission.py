@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from continuity_conformance.core.cache import user_cache
-from continuity_conformance.results.digest import FIELD, digest, with_digest
+from continuity_conformance.results.write import DIGEST, digest, with_digest
 
 DAYS: Final = 90
 """How old results may be: servers and the suite change."""
@@ -51,9 +51,9 @@ def problems(results: Mapping[str, Any], now: datetime) -> Iterator[str]:
         yield "The run was stopped before its end. Run it again."
     elif not results["complete"]:
         yield "Only a part of the release was selected. Run it without --area and -k."
-    if FIELD not in results:
+    if DIGEST not in results:
         yield "There is no digest: an earlier kit wrote it. Run it again."
-    elif results[FIELD] != digest(results):
+    elif results[DIGEST] != digest(results):
         yield "The content does not match its digest: the file was changed after the run. Submit it as the run wrote it."
     if not _NAME.fullmatch(results["target"]["name"]):
         yield f'The name "{results["target"]["name"]}" has no version at its end. Write it into the profile, such as name: my-gateway 2.1.'

@@ -119,7 +119,8 @@ class Ledger:
     def close(self) -> RunOutcome:
         """The outcome at the end. What is not decided, or was not selected, is not tested."""
         outcome = self._judged(STOPPED, finished=self._selected <= self._results.keys())
-        return replace(outcome, causes=causes(outcome.results))
+        failed = any(result.verdict is Verdict.FAIL for result in outcome.results)
+        return replace(outcome, causes=causes(outcome.results)) if failed else outcome
 
     def so_far(self) -> RunOutcome:
         """Snapshot for crash-safe interim results."""

@@ -4,13 +4,14 @@ The only place where results become JSON. The file is replaced as a whole: a rea
 """
 
 import dataclasses
+import hashlib
 import json
 import tempfile
 from collections.abc import Mapping
 from datetime import date, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from continuity_conformance.core.cause import Cause
 from continuity_conformance.core.errors import KitError, UsageError
@@ -19,7 +20,6 @@ from continuity_conformance.core.verdicts import Evidence, Result, RunVerdict, V
 from continuity_conformance.results.baseline import KnownFailure
 from continuity_conformance.results.classes import ClassVerdict, class_of
 from continuity_conformance.results.describe import described
-from continuity_conformance.results.digest import with_digest
 from continuity_conformance.results.evidence import trace
 from continuity_conformance.results.ledger import RunOutcome, TargetFacts
 from continuity_conformance.results.one_line import headline
@@ -27,6 +27,7 @@ from continuity_conformance.results.one_line import headline
 SCHEMA: Final = "urn:session-continuity:schema:results:1.0"
 FILE_NAME: Final = "results.json"
 DISTRIBUTION: Final = "session-continuity"
+DIGEST: Final = "digest"
 
 
 def prepare(folder: Path) -> None:
@@ -90,6 +91,20 @@ def as_json(outcome: RunOutcome) -> dict[str, object]:
             for result, entry in zip(outcome.results, outcome.requirements, strict=True)
         ],
     }
+
+
+def digest(results: Mapping[str, Any]) -> str:
+    """The SHA-256 of the content, whatever its formatting and the order of its fields.
+
+    It shows that nobody has changed the file by mistake. Whoever means to deceive can compute it again.
+    """
+    content = {name: value for name, value in results.items() if name != DIGEST}
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
+
+
+def with_digest(results: Mapping[str, Any]) -> dict[str, Any]:
+    return {DIGEST: digest(results), **{name: value for name, value in results.items() if name != DIGEST}}
 
 
 def _timestamp(moment: datetime) -> str:

@@ -178,6 +178,8 @@ def _one_each(title: str, results: Sequence[Result], *, whole: bool) -> Section:
 
 
 def _causes(outcome: RunOutcome, *, whole: bool) -> Section:
+    if not outcome.causes:
+        return Section("causes", 0, ())
     failures = len(_with(outcome, Verdict.FAIL))
     shown = tuple(cause_lines(outcome.causes, WIDTH, whole=whole))
     return Section(heading(outcome.causes, failures), len(outcome.causes), shown)

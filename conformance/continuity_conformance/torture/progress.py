@@ -4,7 +4,7 @@ import asyncio
 import sys
 from typing import TYPE_CHECKING, Final
 
-from continuity_conformance.terminal.live_line import LiveLine, duration
+from continuity_conformance.terminal.progress import LiveLine, duration
 
 if TYPE_CHECKING:  # the stage plays and this only looks
     from continuity_conformance.torture.stage import Stage

@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 from processes import called
 
-from continuity_conformance.results.digest import digest, with_digest
+from continuity_conformance.results.write import digest, with_digest
 from continuity_spec.load.schema import schema
 
 PUBLISHED = Path(__file__).parents[3] / "docs" / "results" / "mastra-1.71.0" / "results.json"
