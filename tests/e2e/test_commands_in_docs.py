@@ -39,6 +39,8 @@ NOT_RUN = {
     r"(continuity (check|run|torture)|pytest)\b.*(tiny|hermes|nanobot|openclaw)": "it installs a server; tests/real_targets and tests/kit/suite run plugins",
     r"continuity (run|spec) .*HISTORY-15": "an entry that the page asks the reader to write",
     r"continuity (spec|run|plugins|check|doctor|serve|model|baseline|compare|report|checklist|defects|explain|torture|diagnose|spec show|model --summary)$|pytest --target$": "the name of a command, without its arguments",
+    r"continuity torture": "tests/e2e/test_torture.py runs it: it takes minutes",
+    r"continuity serve --defect repeated-turn-swallowed": "a defect that the page asks the reader to write",
     r"continuity run house": "a pack that the page asks the reader to write",
     r"(\. |pip |uvx|pipx|uv |docker|eval |source )": "the shell or another program; tests/e2e/test_wheel.py and test_installation.py have what it does",
     r"continuity submit": "tests/kit/cli/test_submit.py runs it: it wants a complete run of today",
