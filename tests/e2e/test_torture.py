@@ -40,7 +40,6 @@ def test_the_bundled_server_keeps_every_turn(continuity, tmp_path):
     ("defect", "violation", "requirement"),
     [
         ("acknowledged-before-stored", "lost", "DURABLE-02"),
-        ("kill-reruns-turn", "run again", "DURABLE-03"),
     ],
 )
 def test_a_defect_is_found_with_its_timeline(continuity, tmp_path, defect, violation, requirement):
