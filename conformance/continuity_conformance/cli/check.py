@@ -12,6 +12,7 @@ from continuity_conformance.core import option_table
 from continuity_conformance.core.errors import UsageError
 from continuity_conformance.core.option_table import SELECTION
 from continuity_conformance.core.run_options import RunOptions
+from continuity_conformance.core.text import WIDTH
 from continuity_conformance.pytest.launch import LaunchResult, launch
 from continuity_conformance.terminal import github, summary
 from continuity_conformance.terminal.progress import ProgressDisplay
@@ -61,7 +62,7 @@ def _print_summary(launched: LaunchResult) -> None:
     if outcome is None or launched.error is not None:
         return
     height = shutil.get_terminal_size().lines - _AROUND if sys.stdout.isatty() else None
-    title = f" session continuity {outcome.release} ".center(summary.WIDTH, "=")
+    title = f" session continuity {outcome.release} ".center(WIDTH, "=")
     lines = github.lines(outcome, report) if github.is_here() else summary.lines(outcome, report, height)
     sys.stdout.writelines(f"{line}\n" for line in (title, *lines))
 

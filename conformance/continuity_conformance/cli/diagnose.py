@@ -15,8 +15,6 @@ from continuity_conformance.results.read import diagnosed, read
 from continuity_conformance.results.recorded import Report
 from continuity_conformance.terminal.causes import cause_lines
 
-_WIDTH = 80
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("results", type=Path, metavar="results.json")
@@ -40,7 +38,7 @@ def _lines(report: Report) -> list[str]:
     failures = len(report.with_verdict(Verdict.FAIL))
     if not failures:
         return ["Nothing failed, so there is no cause to look for."]
-    return [f"{heading(report.causes, failures)}:", *cause_lines(report.causes, _WIDTH, whole=True)]
+    return [f"{heading(report.causes, failures)}:", *cause_lines(report.causes, whole=True)]
 
 
 def _write_issues(report: Report, folder: Path) -> None:

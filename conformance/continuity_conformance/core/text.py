@@ -5,8 +5,11 @@ results.json is read, so that no report format can forget it.
 """
 
 import re
+import textwrap
 from typing import Any, Final
 
+WIDTH: Final = 80
+"""The columns of a terminal that everything fits into."""
 _UNSAFE: Final = re.compile(
     "["
     "\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters, which include terminal escapes; tab and line feed stay
@@ -31,6 +34,11 @@ def visible(value: Any) -> Any:
 
 def one_line(text: str) -> str:
     return " ".join(text.split())
+
+
+def wrapped(text: str, indent: str) -> list[str]:
+    """The lines of a paragraph for the terminal. Ids and addresses are not broken."""
+    return textwrap.wrap(text, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
 def cut(text: str, length: int) -> str:

@@ -70,6 +70,16 @@ class Result:
     blocked_by: str = ""
     """The requirement whose failure kept this one from reaching its own claim. The verdict is then *not tested*."""
 
+    @property
+    def shown_by(self) -> list[Evidence]:
+        """The evidence that shows a failure."""
+        return [each for each in self.evidence if each.outcome is Verdict.FAIL]
+
+    @property
+    def clearest(self) -> Evidence | None:
+        """The evidence that shows a failure with the fewest exchanges."""
+        return min(self.shown_by, key=lambda each: len(each.exchanges), default=None)
+
 
 def undecided(requirement: Requirement, verdict: Verdict, reason: str) -> Result:
     """A result without evidence: no scenario was played."""

@@ -6,11 +6,11 @@ from typing import Final
 
 from continuity_conformance.core.cause import Cause, ShownFailure
 from continuity_conformance.core.text import cut, one_line
-from continuity_conformance.core.verdicts import Evidence, Result, Verdict
+from continuity_conformance.core.verdicts import Result, Verdict
 from continuity_conformance.diagnose.cover import Cover
 from continuity_conformance.diagnose.match import Knowledge
 from continuity_conformance.diagnose.signatures import signatures
-from continuity_conformance.diagnose.symptoms import shows, symptoms
+from continuity_conformance.diagnose.symptoms import symptoms
 from continuity_conformance.diagnose.unknown import ADVICE, FORMS, TELLING, grouped, minor_way
 from continuity_conformance.suite.defects import defects
 from continuity_spec import load_spec
@@ -19,7 +19,7 @@ _HIGH: Final = 0.85
 _MEDIUM: Final = 0.65
 _MARGIN: Final = 1.5
 _ALTERNATIVES: Final = 3
-_FINDINGS: Final = 2
+_SHOWN: Final = 2
 _MINOR: Final = 2
 _TITLE: Final = 240
 
@@ -121,8 +121,7 @@ class _Diagnosis:
         for group in grouped([self.results[identity] for identity in failed]):
             ids = [result.id for result in group]
             blocked = [each for each in self.rest if self.results[each].blocked_by in ids]
-            first = self._findings(ids)
-            yield Cause(_title(group), None, "unknown", tuple(ids), tuple(blocked), evidence=first)
+            yield Cause(_title(group), None, "unknown", tuple(ids), tuple(blocked), evidence=self._shown(ids))
 
     def _known(self, defect: str, explained: Sequence[str]) -> Cause:
         listed = defects()[defect]
@@ -137,7 +136,7 @@ class _Diagnosis:
             tuple(identity for identity in explained if identity not in failed),
             tuple(self.knowledge.contrary(self.run, defect)),
             tuple(self.cover.alternatives(defect, _MARGIN)[:_ALTERNATIVES]),
-            self._findings(failed),
+            self._shown(failed),
             listed.issue,
         )
 
@@ -150,25 +149,20 @@ class _Diagnosis:
     def _failed(self, ids: Iterable[str]) -> list[str]:
         return [identity for identity in ids if self.results[identity].verdict is Verdict.FAIL]
 
-    def _findings(self, ids: Sequence[str]) -> tuple[ShownFailure, ...]:
-        """The clearest evidence: of each requirement the scenario that shows it with the fewest exchanges."""
-        shortest = (min(shows(self.results[identity]), key=_length, default=None) for identity in ids[:_FINDINGS])
+    def _shown(self, ids: Sequence[str]) -> tuple[ShownFailure, ...]:
+        """The clearest evidence of the first requirements."""
         return tuple(
             ShownFailure(identity, each.scenario, each.step, each.expectation, each.expected, each.actual)
-            for identity, each in zip(ids, shortest, strict=False)
-            if each is not None
+            for identity in ids[:_SHOWN]
+            if (each := self.results[identity].clearest) is not None
         )
-
-
-def _length(evidence: Evidence) -> int:
-    return len(evidence.exchanges)
 
 
 def _title(group: Sequence[Result]) -> str:
     first = group[0]
     if len(group) > 1 and minor_way(first):
         return minor_way(first)
-    shown = next(iter(shows(first)), None)
+    shown = next(iter(first.shown_by), None)
     what = f"{shown.expectation}: expected {shown.expected}, actual {shown.actual}" if shown else first.reason
     return cut(one_line(f"{first.id} is not met: {what or first.text}"), _TITLE)
 

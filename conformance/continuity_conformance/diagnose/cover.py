@@ -41,9 +41,6 @@ class Cover:
         self._price = {defect: _PRICE - knowledge.against(run, defect) for defect in self.likeness}
         self.defects = self._search()
 
-    def gain(self, defects: Collection[str]) -> float:
-        return sum(self._best(defects).values()) - sum(self._price[defect] for defect in defects)
-
     def _best(self, defects: Iterable[str]) -> dict[str, float]:
         """For each failure, how much it speaks for the defect that explains it best."""
         best: dict[str, float] = {}
@@ -66,8 +63,12 @@ class Cover:
         """The defects that explain almost as much in the place of this one, best first."""
         best = self._best(each for each in self.defects if each != defect)
         least = self._added(defect, best) - margin
-        worth = {each: self._added(each, best) for each in self.likeness if each not in self.defects}
+        worth = self._worth(best, self.defects)
         return sorted((each for each in worth if worth[each] >= least), key=lambda each: -worth[each])
+
+    def _worth(self, best: Mapping[str, float], besides: Collection[str]) -> dict[str, float]:
+        """What each other defect would gain."""
+        return {each: self._added(each, best) for each in self.likeness if each not in besides}
 
     def _search(self) -> list[str]:
         chosen = self._grown([])
@@ -81,15 +82,12 @@ class Cover:
     def _grown(self, chosen: Sequence[str]) -> list[str]:
         """The set, with more defects as long as each gains."""
         grown = list(chosen)
-        while best := self._most_added(grown):
-            grown.append(best)
+        while worth := self._worth(self._best(grown), grown):
+            first = max(worth, key=worth.__getitem__)
+            if worth[first] <= 0:
+                break
+            grown.append(first)
         return grown
-
-    def _most_added(self, chosen: Collection[str]) -> str | None:
-        best = self._best(chosen)
-        worth = {each: self._added(each, best) for each in self.likeness if each not in chosen}
-        first = max(worth, key=worth.__getitem__, default=None)
-        return first if first is not None and worth[first] > 0 else None
 
     def _exchanged(self, chosen: Sequence[str]) -> list[str] | None:
         """The set without one defect, or with another in its place, if that gains."""
@@ -97,7 +95,7 @@ class Cover:
             others = [each for each in chosen if each != defect]
             best = self._best(others)
             here = self._added(defect, best)
-            worth = {each: self._added(each, best) for each in self.likeness if each not in chosen}
+            worth = self._worth(best, chosen)
             first = max(worth, key=worth.__getitem__, default=None)
             if first is not None and worth[first] > max(here, 0.0) + _NOTHING:
                 return [*others, first]

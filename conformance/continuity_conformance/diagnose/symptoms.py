@@ -57,14 +57,9 @@ def symptoms(results: Iterable[Result]) -> Symptoms:
     )
 
 
-def shows(result: Result) -> list[Evidence]:
-    """The evidence that shows a failure."""
-    return [each for each in result.evidence if each.outcome is Verdict.FAIL]
-
-
 def _failing(result: Result) -> list[Evidence]:
     """The evidence of what fails; of a requirement that is blocked as a whole, what would fail if it were not."""
-    return shows(result) or [
+    return result.shown_by or [
         each for each in result.evidence if each.outcome is Verdict.NOT_TESTED and each.expectation
     ]
 

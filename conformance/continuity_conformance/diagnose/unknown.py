@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from typing import Final
 
 from continuity_conformance.core.verdicts import Result
-from continuity_conformance.diagnose.symptoms import shows
 
 TELLING: Final = frozenset({"doubled", "partial", "foreign"})
 """Kinds of difference that tell one fault from another wherever they show. The others mean something different in each area."""
@@ -31,7 +30,7 @@ def minor_way(result: Result) -> str:
 
 def _way(result: Result) -> tuple[str, ...]:
     """What the failures of one group have in common."""
-    first = next(iter(shows(result)), None)
+    first = next(iter(result.shown_by), None)
     if minor_way(result):
         return (minor_way(result),)
     if first is None:

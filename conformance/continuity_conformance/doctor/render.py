@@ -1,17 +1,16 @@
 """Render the findings as text of 80 columns without colour, or as JSON."""
 
-import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
+from continuity_conformance.core.text import wrapped
 from continuity_conformance.doctor.dry_run import PlannedRequest
 from continuity_conformance.doctor.findings import Findings, Topic
 from continuity_conformance.results.classes import class_of
 from continuity_conformance.run.applicability import Prospect
 from continuity_spec import Requirement, load_spec
 
-WIDTH: Final = 80
 _TOPIC_WIDTH: Final = 10
 _MAX_IDS: Final = 5
 _NO_CLASS: Final = "no class"
@@ -44,7 +43,7 @@ def _prospects(findings: Findings) -> Iterator[str]:
         yield from ("", "What is missing to test more:")
     for reason, ids in findings.missing.items():
         more = f", … ({len(ids)})" if len(ids) > _MAX_IDS else ""
-        yield from textwrap.wrap(f"  {reason}", WIDTH, subsequent_indent="  ")
+        yield from wrapped(f"  {reason}", "  ")
         yield f"      {', '.join(ids[:_MAX_IDS])}{more}"
 
 
@@ -66,14 +65,7 @@ def _rank(name: str) -> int:
 
 
 def _wrap(topic: str, sentence: str) -> Iterator[str]:
-    yield from textwrap.wrap(
-        sentence,
-        WIDTH,
-        initial_indent=f"{topic:{_TOPIC_WIDTH}}",
-        subsequent_indent=" " * _TOPIC_WIDTH,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+    yield from wrapped(f"{topic:{_TOPIC_WIDTH}}{sentence}", " " * _TOPIC_WIDTH)
 
 
 def as_json(findings: Findings) -> dict[str, object]:

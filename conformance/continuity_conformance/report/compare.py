@@ -4,13 +4,12 @@ A regression is a requirement that passed before and does not pass now: it *brok
 applicable, or not in the run).
 """
 
-import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from continuity_conformance.core.cause import Cause
-from continuity_conformance.core.text import cut, one_line
+from continuity_conformance.core.text import WIDTH, cut, one_line, wrapped
 from continuity_conformance.core.verdicts import Result, Verdict
 from continuity_conformance.report.markdown import code, plain, table
 from continuity_conformance.report.page import MARKS, page
@@ -21,7 +20,6 @@ from continuity_conformance.results.tally import HEADS, Tally, total
 _FAILING = frozenset({Verdict.FAIL, Verdict.ERROR})
 _MISSING = "·"
 _NAME = 40
-_WIDTH = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +157,7 @@ def _mark(verdict: Verdict | None) -> str:
 
 
 def as_text(comparison: Comparison) -> str:
-    return "\n".join(cut(line, _WIDTH) for line in _text_lines(comparison)) + "\n"
+    return "\n".join(cut(line, WIDTH) for line in _text_lines(comparison)) + "\n"
 
 
 def _text_lines(comparison: Comparison) -> Iterator[str]:
@@ -170,8 +168,8 @@ def _text_lines(comparison: Comparison) -> Iterator[str]:
     for each in comparison.classes:
         yield f"{each.name:12} {' → '.join(summary or _MISSING for summary in each.summaries)}"
     for before, after, causes in comparison.causes():
-        yield from (line for text in causes.fixed for line in _wrapped(f"fixed since {before.name}: {text}"))
-        yield from (line for text in causes.new for line in _wrapped(f"new in {after.name}: {text}"))
+        yield from (line for text in causes.fixed for line in wrapped(f"fixed since {before.name}: {text}", "  "))
+        yield from (line for text in causes.new for line in wrapped(f"new in {after.name}: {text}", "  "))
     for before, after, changes in comparison.steps():
         yield from ("", f"from {before.name} to {after.name}:", *([] if changes else ["  nothing changed"]))
         yield from (f"  {change.kind:9}  {change.id:11}  {change.transition}" for change in changes)
@@ -183,10 +181,6 @@ def _text_lines(comparison: Comparison) -> Iterator[str]:
         for line in differing:
             yield f"{line.id:11}  {'  '.join(_mark(verdict) for verdict in line.verdicts)}  {line.text}"
         yield f"({', '.join(f'{MARKS[verdict]} {HEADS[verdict]}' for verdict in HEADS)}, {_MISSING} missing)"
-
-
-def _wrapped(text: str) -> list[str]:
-    return textwrap.wrap(text, _WIDTH, subsequent_indent="  ", break_on_hyphens=False)
 
 
 def as_markdown(comparison: Comparison) -> str:

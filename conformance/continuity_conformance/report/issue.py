@@ -6,7 +6,7 @@ from typing import Final
 
 from continuity_conformance.core.cause import Cause
 from continuity_conformance.core.text import cut, one_line
-from continuity_conformance.core.verdicts import Evidence, Verdict
+from continuity_conformance.core.verdicts import Verdict
 from continuity_conformance.http.curl import one_request
 from continuity_conformance.report.markdown import code, plain
 from continuity_conformance.results import cause_text
@@ -59,7 +59,7 @@ def _lines(cause: Cause, report: Report) -> Iterator[str]:
 
 
 def _reproduction(row: RecordedRequirement, report: Report) -> Iterator[str]:
-    shown = min(_failed(row), key=lambda each: len(each.exchanges), default=None)
+    shown = row.result.clearest
     yield f"With the conformance kit Session Continuity: {code(f'continuity run {row.result.id} --target $TARGET')}"
     if shown is None:
         return
@@ -76,10 +76,6 @@ def _reproduction(row: RecordedRequirement, report: Report) -> Iterator[str]:
         told = in_order(shown.exchanges, shown.interventions or ())
         lines = [line for each in told for line in entry_lines(each, shown.expected)]
         yield from ("", "On the wire:", "", "```text", *(line.replace("```", "'''") for line in lines[-_LINES:]), "```")
-
-
-def _failed(row: RecordedRequirement) -> list[Evidence]:
-    return [each for each in row.result.evidence if each.outcome is Verdict.FAIL]
 
 
 def _impact(cause: Cause, rows: dict[str, RecordedRequirement]) -> Iterator[str]:

@@ -52,8 +52,9 @@ def _failure(row: RecordedRequirement, report: Report) -> Iterator[str]:
 
 
 def _one_request(row: RecordedRequirement, base: str) -> str | None:
-    failed = [each for each in row.result.evidence if each.outcome is Verdict.FAIL]
-    commands = (one_request(each.expectation, each.exchanges, each.interventions or (), base) for each in failed)
+    commands = (
+        one_request(each.expectation, each.exchanges, each.interventions or (), base) for each in row.result.shown_by
+    )
     return next((command for command in commands if command), None)
 
 

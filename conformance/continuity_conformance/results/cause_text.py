@@ -39,12 +39,12 @@ def standing(cause: Cause) -> str:
     return "; ".join(parts)
 
 
-def shown(finding: ShownFailure) -> str:
+def shown(failure: ShownFailure) -> str:
     """The evidence in one line."""
-    where = f' "{finding.scenario}"' if finding.scenario else ""
-    step = f", step {finding.step.partition(' ')[0]}" if finding.step[:1].isdigit() else ""
-    expected, actual = (cut(one_line(text), _SHOWN) for text in (finding.expected, finding.actual))
-    return f"{finding.id}{where}{step}: {finding.expectation}: expected {expected}, actual {actual}"
+    where = f' "{failure.scenario}"' if failure.scenario else ""
+    step = f", step {failure.step.partition(' ')[0]}" if failure.step[:1].isdigit() else ""
+    expected, actual = (cut(one_line(text), _SHOWN) for text in (failure.expected, failure.actual))
+    return f"{failure.id}{where}{step}: {failure.expectation}: expected {expected}, actual {actual}"
 
 
 def listed(ids: Sequence[str]) -> str:

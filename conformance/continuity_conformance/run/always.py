@@ -41,12 +41,15 @@ async def judge_always(
     assert always is not None
     keeps_conversations = any(result.verdict is Verdict.PASS for result in decided)
     failed = frozenset(result.id for result in decided if result.verdict is Verdict.FAIL or result.blocked_by)
+    quickly = _names_nothing(always)
     judged = [
         (one, exchange, ended)
         for one in played
         for exchange in one.dialogue.exchanges
         if _matches(always, exchange)
-        and _counts(ended := await _judge(always, one, exchange), keeps_conversations or _proves(one, failed))
+        and _counts(
+            ended := await _judge(always, one, exchange, quickly=quickly), keeps_conversations or _proves(one, failed)
+        )
     ]
     bad = [each for each in judged if each[2].verdict is not Verdict.PASS][:_SHOWN]
     good = [each for each in judged if each[2].verdict is Verdict.PASS][:1]
@@ -64,9 +67,9 @@ def _before(played: Played, exchange: Exchange) -> list[Intervention]:
     return [each for each in played.dialogue.record.log.interventions if each.at <= exchange.at]
 
 
-async def _judge(always: Always, played: Played, exchange: Exchange) -> ScenarioEnd:
-    """Judge one answer. Most answers of a run are accepted and meet the entry at a first look; all others are judged like a step."""
-    if exchange.answer.accepted and await _meets(always, played, exchange):
+async def _judge(always: Always, played: Played, exchange: Exchange, *, quickly: bool) -> ScenarioEnd:
+    """Judge one answer. Most answers of a run are accepted and meet the entry at a first look, where it may have one; all others are judged like a step."""
+    if quickly and exchange.answer.accepted and await _meets(always, played, exchange):
         return _PASSED
     step = replace(exchange.step, expect={"status": always.answered, **always.expect}, at_once=1)
     untested: list[str] = []
@@ -78,10 +81,14 @@ async def _judge(always: Always, played: Played, exchange: Exchange) -> Scenario
     return await ending(judging(), untested)
 
 
+def _names_nothing(always: Always) -> bool:
+    """Whether an entry can have a first look: one whose expectations name variables could capture one there."""
+    named = str(list(always.expect.values())).replace(_HEADER, "")
+    return always.expect.keys() <= EXPECTATIONS.keys() and "$" not in named
+
+
 async def _meets(always: Always, played: Played, exchange: Exchange) -> bool:
-    """Whether each expectation holds. An entry whose expectations name variables could capture one here, so it never gets this look."""
-    if not always.expect.keys() <= EXPECTATIONS.keys() or "$" in str(list(always.expect.values())).replace(_HEADER, ""):
-        return False
+    """Whether each expectation holds."""
     try:
         for word, value in always.expect.items():
             await EXPECTATIONS[word](played.dialogue.record, exchange, value)

@@ -14,7 +14,7 @@ from typing import Final
 
 from continuity_conformance.core.budget import Budget
 from continuity_conformance.core.rerun import target_arguments
-from continuity_conformance.core.text import cut
+from continuity_conformance.core.text import WIDTH, cut, wrapped
 from continuity_conformance.core.verdicts import Result, RunVerdict, Verdict
 from continuity_conformance.results import tally
 from continuity_conformance.results.cause_text import heading
@@ -23,7 +23,6 @@ from continuity_conformance.results.ledger import RunOutcome
 from continuity_conformance.results.one_line import headline
 from continuity_conformance.terminal.causes import cause_lines
 
-WIDTH: Final = 80
 _INDENT: Final = " " * 9
 _ROOM_FOR_FAILURES: Final = 8
 _LONGEST: Final = 600
@@ -107,7 +106,7 @@ def sections(outcome: RunOutcome, *, whole: bool = True) -> tuple[Section, ...]:
 def _verdict(outcome: RunOutcome) -> Iterator[str]:
     claimed = f" in {', '.join(outcome.run_options.classes)}" if outcome.run_options.classes else ""
     verdict = f"{_LABELS[outcome.verdict]}{claimed}{_because(outcome)}"
-    yield from _wrapped(f"verdict: {verdict}   {outcome.target.name}", _INDENT)
+    yield from wrapped(f"verdict: {verdict}   {outcome.target.name}", _INDENT)
     yield from _gate(outcome)
     yield from _classes(outcome)
     if not outcome.finished and outcome.verdict not in {RunVerdict.ERROR, RunVerdict.UNREACHABLE}:
@@ -121,7 +120,7 @@ def _classes(outcome: RunOutcome) -> Iterator[str]:
     aside = [each for each in outcome.classes if not each.decides and each.name not in outcome.run_options.classes]
     shown = [f"{each.name}: {each.summary}" for each in outcome.classes if each not in aside]
     shown += [f"{each.name}: {each.summary} (does not decide)" for each in aside]
-    yield from _wrapped(f"classes: {'. '.join(shown)}.", _INDENT)
+    yield from wrapped(f"classes: {'. '.join(shown)}.", _INDENT)
 
 
 def _because(outcome: RunOutcome) -> str:
@@ -149,7 +148,7 @@ def _gate(outcome: RunOutcome) -> Iterator[str]:
         return
     yield f"gate:    {'passed' if outcome.gate.passed else 'FAILED'} (exit code {int(outcome.gate.exit_code)})"
     for reason in outcome.gate.reasons:
-        yield from _wrapped(f"{_INDENT}{reason}", f"{_INDENT}  ")
+        yield from wrapped(f"{_INDENT}{reason}", f"{_INDENT}  ")
 
 
 def _table(results: Sequence[Result]) -> Iterator[str]:
@@ -173,7 +172,7 @@ def _short_table(results: Sequence[Result]) -> Iterator[str]:
 def _one_each(title: str, results: Sequence[Result], *, whole: bool) -> Section:
     """One entry for each result: as a paragraph, or cut to one line where room is short."""
     texts = [f"  {result.id:11} {result.level:8}  {cut(headline(result), _LONGEST)}" for result in results]
-    lines = [line for text in texts for line in (_wrapped(text, _INDENT) if whole else [_cut(text)])]
+    lines = [line for text in texts for line in (wrapped(text, _INDENT) if whole else [_cut(text)])]
     return Section(title, len(results), tuple(lines))
 
 
@@ -181,7 +180,7 @@ def _causes(outcome: RunOutcome, *, whole: bool) -> Section:
     if not outcome.causes:
         return Section("causes", 0, ())
     failures = len(_with(outcome, Verdict.FAIL))
-    shown = tuple(cause_lines(outcome.causes, WIDTH, whole=whole))
+    shown = tuple(cause_lines(outcome.causes, whole=whole))
     return Section(heading(outcome.causes, failures), len(outcome.causes), shown)
 
 
@@ -198,8 +197,8 @@ def _groups(groups: Iterable[tuple[str, list[str]]]) -> Iterator[str]:
         if reason == tally.NOT_SELECTED:
             yield f"  {reason}: {len(ids)} of the release"
         else:
-            yield from _wrapped(f"  {reason}", "  ")
-            yield from _wrapped(f"      {', '.join(ids)}", "      ")
+            yield from wrapped(f"  {reason}", "  ")
+            yield from wrapped(f"      {', '.join(ids)}", "      ")
 
 
 def _what_next(outcome: RunOutcome, report: Path | None) -> Iterator[str]:
@@ -219,10 +218,6 @@ def _what_next(outcome: RunOutcome, report: Path | None) -> Iterator[str]:
 
 def _with(outcome: RunOutcome, verdict: Verdict) -> list[Result]:
     return [result for result in outcome.results if result.verdict is verdict]
-
-
-def _wrapped(text: str, indent: str) -> list[str]:
-    return textwrap.wrap(text, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
 def _cut(line: str) -> str:

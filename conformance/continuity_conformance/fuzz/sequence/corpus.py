@@ -81,7 +81,7 @@ class Corpus:
 
     def _save_request(self, result: Result, run_arguments: str) -> SavedFinding:
         """Save a failed request. The step and expectation identify it, as the data differ in each round."""
-        first = next(evidence for evidence in result.evidence if evidence.outcome is Verdict.FAIL)
+        first = result.shown_by[0]
         digest = hashlib.sha256(f"{result.id} {first.step} {first.expectation}".encode()).hexdigest()[:8]
         path = self.folder / f"found-{digest}.txt"
         if not path.exists():
