@@ -2,7 +2,7 @@
 
 `python demanding.py PORT MODEL_URL [DEMAND …]` starts it. The demands: `uuid` (session ids and slugs are UUIDs, else 422), `agent` (every turn has the body field
 `agent_id`), `no-model` (a turn with `model` is refused), `conversation_id` (the name of `conversation`), `users` (the header X-User-Id says who it is, as a proxy
-sets it), `base` (the API is under /api), `header` (a header that is empty is refused), `made` (slugs are texts that POST /v1/conversations made, for an agent). Who sends no session id gets a new UUID.
+sets it), `base` (the API is under /api), `header` (a header that is empty is refused), `chat-header` (the header is refused on /v1/responses), `made` (slugs are texts that POST /v1/conversations made, for an agent). Who sends no session id gets a new UUID.
 """
 
 import asyncio
@@ -54,6 +54,8 @@ class Demanding:
     async def respond(self, request: web.Request) -> web.StreamResponse:
         """A turn of a slug, of the session of the previous response, or of a branch of it."""
         body = await self._checked(request)
+        if "chat-header" in self._demands and HEADER in request.headers:
+            raise RefusedError(400, "the header names sessions on chat only")
         slug = body.get("conversation_id" if "conversation_id" in self._demands else "conversation")
         if "made" in self._demands and slug is not None and (not isinstance(slug, str) or slug not in self._made):
             raise RefusedError(404, "there is no such conversation")

@@ -115,6 +115,7 @@ async def conclude(dialogue: Dialogue, stated: object) -> None:
     context.target = replace(
         context.target, observed=observed, offers=offers, declared=_declared(context.target, stated)
     )
+    context.target = replace(context.target, refuses_header_on_responses=await _refuses_header(dialogue))
     await remembered(dialogue)
 
 
@@ -233,6 +234,17 @@ async def _observed(dialogue: Dialogue) -> Observed:
     if call is not None and call.newest == first.mark:
         return "probe"
     return "nothing" if mark.saw is None else "answers"
+
+
+async def _refuses_header(dialogue: Dialogue) -> bool:
+    """Whether /v1/responses refuses a new session id in the header, which chat takes, and takes the same turn without it."""
+    target = dialogue.context.target
+    if not (_is_over_chat(dialogue) and dialogue.exchanges[0].answer.accepted) or "responses" not in target.offers:
+        return False
+    path, turn = replace(target.profile, chat="none").first_turn("calibration")
+    ident = dialogue.variables.text("$on-responses", "session")
+    named = await ask(dialogue.context, "POST", path, turn, [(target.header, ident)])
+    return named.refused and (await ask(dialogue.context, "POST", path, turn)).accepted
 
 
 async def _tried(dialogue: Dialogue) -> frozenset[str]:

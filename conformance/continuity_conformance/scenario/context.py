@@ -22,6 +22,7 @@ Observed = Literal["probe", "answers", "nothing"]
 
 TRAIT_REASONS: Final[Mapping[str, str]] = {
     "header": "the target takes the session from the body, not from a header",
+    "header-on-responses": "the target refuses the continuity header on /v1/responses",
     "several-headers": "the target declares one continuity header",
     "user-ignored": "the target declares that `user` names a session",
 }
@@ -63,12 +64,15 @@ class Target:
     declared: Declared = field(default_factory=Declared)
     other_headers: tuple[str, ...] = ()
     """More headers that name the session, in the order of their precedence after `header`."""
+    refuses_header_on_responses: bool = False
+    """ECHO-11 allows that. The calibration tries it once."""
 
     @property
     def missing_traits(self) -> Mapping[str, str]:
         """The needs of scenarios that are no offers and that this target does not meet, each with the reason."""
         met = {
             "header": not self.profile.body,
+            "header-on-responses": not self.refuses_header_on_responses,
             "several-headers": bool(self.other_headers),
             "user-ignored": not self.profile.sessions_by_user and self.profile.body != "user",
         }

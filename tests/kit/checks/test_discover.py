@@ -45,11 +45,23 @@ def test_claims_rest_on_requirements_that_there_are():
     assert not any(load_spec().requirement(prover).check in CONCLUDING for prover in provers)
 
 
-def test_without_the_verdicts_that_it_rests_on_nothing_is_concluded():
-    result = played("ECHO-02")
+def test_without_any_verdict_that_a_claim_rests_on_nothing_is_concluded():
+    result = played()
 
     assert result.verdict is Verdict.NOT_TESTED
-    assert "rests on" in result.reason
+    assert "no claim rests on a requirement that passed" in result.reason
+
+
+def test_requirements_that_are_not_part_of_the_run_are_not_missed():
+    """Otherwise a run of one class could never be conformant."""
+    assert played("ECHO-02").verdict is Verdict.PASS
+
+
+def test_a_claim_whose_requirement_could_not_be_tested_is_not_believed():
+    result = played("ECHO-02", "HISTORY-02", "COMPRESS-01", defect="history-doubles")
+
+    assert result.verdict is Verdict.NOT_TESTED
+    assert "which did not pass" in result.reason
 
 
 def test_a_verdict_against_a_claim_refutes_it():

@@ -25,6 +25,12 @@ def test_the_profile_decides_which_traits_a_target_has(profile, missing):
     assert set(assumed(profile).missing_traits) == missing
 
 
+def test_a_target_may_refuse_the_header_on_responses():
+    refusing = replace(assumed(PROFILE), refuses_header_on_responses=True)
+
+    assert set(refusing.missing_traits) == {"several-headers", "header-on-responses"}
+
+
 def test_a_profile_may_name_several_headers_the_first_of_which_wins(tmp_path):
     file = tmp_path / "p.yaml"
     file.write_text("header: [X-Session-Id, session_id]\n", encoding="utf-8")

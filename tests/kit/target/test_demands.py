@@ -136,3 +136,14 @@ def test_a_field_of_ones_own_in_place_of_conversation_takes_a_text(conversation:
 
     assert own.turn_body({"conversation": conversation}) == sent
     assert Profile("x").turn_body({"conversation": conversation}) == {"conversation": conversation}
+
+
+def test_a_target_may_refuse_the_header_on_responses(tmp_path):
+    """ECHO-11 allows it, so nothing that rests on the header there may fail, or be left untested."""
+    users = DEMANDS["users"]
+    results = played(
+        profile(tmp_path, ["users", "chat-header"], [users]), "HISTORY-02", "ECHO-11", "SLUG-20", "ISOLATE-06"
+    )
+
+    failures = {identity: each.failure or each.reason for identity, each in results.items()}
+    assert set(verdicts(results).values()) == {Verdict.PASS}, failures

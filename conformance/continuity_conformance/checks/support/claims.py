@@ -96,13 +96,16 @@ def is_proven(claim: str, decided: Mapping[str, Result]) -> bool:
 
 
 def _conclude(claim: str, decided: Mapping[str, Result]) -> list[str]:
-    """Raise Unmet if a failure contradicts the claim. Return a note if a requirement that it rests on has no verdict, or fails for another reason."""
+    """Raise Unmet if a failure contradicts the claim. Return a note if a requirement that it rests on could not be tested, or fails for another reason.
+
+    A requirement that is not part of the run (`--class`, `--area`) says nothing about the claim.
+    """
     requirements = PROVEN_BY.get(claim, ())
     for result in (decided[ident] for ident in requirements if ident in decided):
         contradiction = next((each for each in result.evidence if _contradicts(claim, each)), None)
         if contradiction:
             raise _untrue(claim, f"{result.id} fails: {contradiction.reason or result.reason}")
-    missing = [ident for ident in requirements if ident not in decided or decided[ident].verdict not in _SETTLED]
+    missing = [ident for ident in requirements if ident in decided and decided[ident].verdict not in _SETTLED]
     return [f"the claim “{claim}” rests on {', '.join(missing)}, which did not pass"] if missing else []
 
 

@@ -87,9 +87,7 @@ class _Judging:
         if refused and exchange.mark and self.record.context.target.observed == "probe":
             await self._named("status", self._never_reached_the_model(exchange))
         for word, value in expect.items():
-            if word not in {"status", "serial"} and not (
-                refused and word not in _ASKED_OF_A_REFUSAL and not _is_group(word)
-            ):
+            if word not in {"status", "serial"} and not (refused and not _asked_of_a_refusal(word, value, expect)):
                 await self._named(word, self._one(word, exchange, value))
 
     async def _one(self, word: str, exchange: Exchange, value: object) -> None:
@@ -185,6 +183,13 @@ class _Judging:
 def _is_group(word: str) -> bool:
     """`either` and `by OPTION` contain other expectations."""
     return word == "either" or word.startswith("by ")
+
+
+def _asked_of_a_refusal(word: str, value: object, expect: Mapping[str, object]) -> bool:
+    """Whether an expectation is checked where the request was refused. Groups that speak of no status are about an accepted one, if the step allows both."""
+    if _is_group(word):
+        return "status" not in expect or _says_status(value)
+    return word in _ASKED_OF_A_REFUSAL
 
 
 def _says_status(groups: object) -> bool:
