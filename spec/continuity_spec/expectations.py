@@ -44,7 +44,8 @@ def refuses(expect: Expectations) -> bool:
 
 def must_accept(expect: Expectations) -> bool:
     """True if every group demands a 2xx. Without a status, a 2xx is demanded."""
-    return all(group.get("status", "2xx") in ("2xx", 200, 201, 202, 204) for group in groups(expect))
+    demanded = (group.get("status", group.get("only_if", "2xx")) for group in groups(expect))
+    return all(status in ("2xx", 200, 201, 202, 204) for status in demanded)
 
 
 def _demands_refusal(status: object) -> bool:

@@ -18,6 +18,7 @@ from continuity_conformance.checks import (
     migrate,
     slug,
     stream,
+    unchanged_history,
 )
 
 __all__ = [
@@ -34,4 +35,5 @@ __all__ = [
     "migrate",
     "slug",
     "stream",
+    "unchanged_history",
 ]

@@ -18,7 +18,8 @@ _SESSIONS: Final = 4
 _ROUNDS: Final = 12
 _TOLERANCE: Final = _SESSIONS * _ROUNDS // 2
 """How many more files may be open after all rounds. A pool may still fill; one file for each turn is twice as many."""
-_PAGE: Final = "/v1/sessions?limit=100"
+_LONGEST_PAGE: Final = 100
+_PAGE: Final = f"/v1/sessions?limit={_LONGEST_PAGE}"
 _TURNS: Final = 3
 _AT_ONCE: Final = ("$quick-1", "$quick-2", "$quick-3", "$quick-4")
 
@@ -97,7 +98,8 @@ async def one_entry_per_session(dialogue: Dialogue) -> None:
     ours = sorted(dialogue.variables.text(name, "session") for name in (*names, *_AT_ONCE))
     new = [session for session in await _listed(dialogue) if session not in before]
     _must_equal(ours, derived, sorted(new))
-    await _must_page(dialogue, new)
+    await _must_page(dialogue, new, names)
+    await _must_fill_pages(dialogue)
 
 
 async def _derived(dialogue: Dialogue) -> int:
@@ -116,9 +118,15 @@ def _must_equal(ours: list[str], derived: int, new: list[str]) -> None:
         raise Unmet(expected, ", ".join(new) or "none", expectation="list")
 
 
-async def _must_page(dialogue: Dialogue, newest: Sequence[str]) -> None:
-    """Read the newest sessions in pages of one. A target without pages shows them all, or the first one again."""
+async def _must_page(dialogue: Dialogue, newest: Sequence[str], named: Sequence[str]) -> None:
+    """Read the newest sessions in pages of one. A target without pages shows them all, or the first one again.
+
+    Before the page that must show the first of the `named`, that session gets a turn, as may happen while somebody reads.
+    """
+    moving = dialogue.variables.text(named[0], "session")
     for session, following in itertools.pairwise(newest):
+        if following == moving:
+            await dialogue.do("chat", session=named[0], say="a turn between two pages")
         page = await _listed(dialogue, f"/v1/sessions?limit=1&after={quote(session, safe='')}")
         if len(page) <= 1 and page not in ([following], [session]):
             raise Unmet(
@@ -127,6 +135,37 @@ async def _must_page(dialogue: Dialogue, newest: Sequence[str]) -> None:
                 expectation="pages",
                 step="pages of one",
             )
+
+
+async def _must_fill_pages(dialogue: Dialogue) -> None:
+    """Make more sessions than the longest page has: whoever reads page after page must find them all."""
+    if not dialogue.context.target.profile.documented_sessions:
+        return  # how long its pages may be is not known
+    names = [f"$many-{number}" for number in range(_LONGEST_PAGE + 1 - len(await _listed(dialogue)))]
+    places = asyncio.Semaphore(dialogue.context.target.profile.limits.at_once)
+    await asyncio.gather(*(_begin(dialogue, name, places) for name in names))
+    ours = {dialogue.variables.text(name, "session") for name in (*names, "$one", "$other", *_AT_ONCE)}
+    page = more = await _listed(dialogue)
+    while more and not ours <= set(page):
+        more = await _listed(dialogue, f"{_PAGE}&after={quote(page[-1], safe='')}") if _has_more(dialogue) else []
+        page = [*page, *more]
+    if missing := ours - set(page):
+        raise Unmet(
+            f"all of {len(ours)} sessions on pages of {_LONGEST_PAGE}",
+            f"{len(missing)} of them on no page",
+            expectation="pages",
+            step=f"pages of {_LONGEST_PAGE}",
+        )
+
+
+async def _begin(dialogue: Dialogue, name: str, places: asyncio.Semaphore) -> None:
+    async with places:
+        await dialogue.do("chat", session=name, say=f"{name[1:]} turn")
+
+
+def _has_more(dialogue: Dialogue) -> bool:
+    """Whether the page that was read last says that there are more."""
+    return dig(dialogue.exchanges[-1].answer.body, "has_more") is not False
 
 
 async def _listed(dialogue: Dialogue, path: str = _PAGE) -> list[str]:

@@ -20,7 +20,7 @@ _IMAGE: Final = (
 @check
 async def long_conversation(dialogue: Dialogue) -> None:
     """HISTORY-18: after thirty turns of one conversation, the model still gets all of them, verbatim or in a summary."""
-    verb, selector = _conversation(dialogue)
+    verb, selector = named_conversation(dialogue)
     said = [f"turn {number}" for number in range(1, _TURNS + 1)]
     for number, say in enumerate(said, 1):
         # The first turns are looked at: a history that doubles would have a billion messages after thirty.
@@ -32,7 +32,7 @@ async def long_conversation(dialogue: Dialogue) -> None:
 @check
 async def images_stay(dialogue: Dialogue) -> None:
     """HISTORY-19: an image that reached the model in its own turn reaches it in the next one too."""
-    verb, selector = _conversation(dialogue)
+    verb, selector = named_conversation(dialogue)
     content = {"with": _with_image(verb, dialogue.wording.user_text("red"))}
     first = await dialogue.do(verb, {"status": ["2xx", "4xx", "5xx"]}, say="red", **selector, **content)
     _require_accepted(first)
@@ -42,7 +42,8 @@ async def images_stay(dialogue: Dialogue) -> None:
     _must_equal(shown, await _images(dialogue, second))
 
 
-def _conversation(dialogue: Dialogue) -> tuple[str, dict[str, object]]:
+def named_conversation(dialogue: Dialogue) -> tuple[str, dict[str, object]]:
+    """The verb and the parameter of turns in one conversation that the client names."""
     target = dialogue.context.target
     if "chat" in target.offers:
         return "chat", {"session": "$id"}

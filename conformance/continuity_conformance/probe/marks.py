@@ -79,7 +79,9 @@ def system_text(mark: str, words: str) -> str:
 
 
 def answer_text(mark: str, call: int, *, outside_ascii: bool = False) -> str:
-    return f"Noted{'…' if outside_ascii else '.'} [a:{mark}#{call}]"
+    # U+2028 separates lines in some programs, but not in an event stream.
+    end = "…\u2028" if outside_ascii else "."
+    return f"Noted{end} [a:{mark}#{call}]"
 
 
 def summary_text(call: int) -> str:

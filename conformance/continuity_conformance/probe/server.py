@@ -117,7 +117,7 @@ class Probe:
             await self._hold(call.newest)
         if script.tool and call.last:
             return ModelReply(call, tool_calls=_tool_calls(call, script))
-        text = answer_text(call.newest, call.number, outside_ascii=script.slowly)
+        text = "" if script.silent else answer_text(call.newest, call.number, outside_ascii=script.slowly)
         return ModelReply(call, failed=script.fails, limited=script.limited, breaks_off=script.breaks_off, text=text)
 
     def _summary_fails(self, call: ModelCall) -> bool:

@@ -54,10 +54,13 @@ def _is_of_client(message: Mapping[str, object]) -> bool:
     return message.get("role") == "user" and content_text(message.get("content")).startswith("[u:")
 
 
-def turns(view: View, label: Label, *, failed: frozenset[str] = frozenset()) -> list[str]:
+def turns(
+    view: View, label: Label, failed: frozenset[str] = frozenset(), silent: frozenset[str] = frozenset()
+) -> list[str]:
     """The turns that a view shows, in order, as labels.
 
-    `failed`: marks of turns whose model call failed. Any assistant message completes such a turn.
+    `failed`: marks of turns whose model call failed. Any assistant message completes such a turn. `silent`: marks of turns that got an empty answer. They are
+    complete with or without a message for it, which some models do not accept.
     """
     items = [sighting for sighting in view.sightings if sighting.kind in {"user", "answer", "text"}]
     items = [item for item in items if item.kind != "text" or item.role == "assistant"]
@@ -66,8 +69,8 @@ def turns(view: View, label: Label, *, failed: frozenset[str] = frozenset()) -> 
     while position < len(items):
         item = items[position]
         following = items[position + 1] if position + 1 < len(items) else None
-        labels, used = _read(item, following, label, failed)
-        read += labels
+        labels, used = _read(item, following, label, failed | silent)
+        read += [label(item.mark)] if item.mark in silent and labels == [f"{label(item.mark)} (no answer)"] else labels
         position += used
     return read
 

@@ -46,6 +46,8 @@ _PIECE_WAIT: Final = 0.1
 """Seconds for the target to notice that the first piece of an answer is there, before the model goes on."""
 _HANG_UP_WAIT: Final = 1.0
 """Seconds for the target to notice that the client of a plain request is gone, before the model answers. Some look for that only twice a second."""
+_ARRIVAL_WAIT: Final = 0.3
+"""Seconds for a turn to reach the target, where it waits for another turn of its session."""
 _HUNG_UP: Final = Answer(error="the client hung up on purpose")
 
 _SCRIPTS: Final = {
@@ -58,6 +60,7 @@ _SCRIPTS: Final = {
     "calls client as before": Script(tool=CLIENT_TOOL, arguments='{"word": "red"}', same_id=True),
     "pauses": Script(pauses=True),
     "streams slowly": Script(slowly=True),
+    "says nothing": Script(silent=True),
 }
 
 
@@ -205,16 +208,27 @@ class Dialogue:
         await probe.script(mark, Script(pauses=pauses, held=not pauses))
         turn = asyncio.create_task(self._turn(step, number, label, alone=True))
         arrived = asyncio.create_task(_arrival(probe, mark))
+        waiting: list[asyncio.Task[list[Exchange]]] = []
         try:
             await asyncio.wait({turn, arrived}, return_when=asyncio.FIRST_COMPLETED)
             await asyncio.sleep(_PIECE_WAIT if pauses else 0)
             for k, inner in enumerate(step.during, 1):
-                await self.step(inner, f"{number}.{k}")
+                await self._play_during(inner, f"{number}.{k}", waiting)
         finally:
             arrived.cancel()
             await probe.release(mark)
             exchange = await turn
+        await asyncio.gather(*waiting)
         return exchange
+
+    async def _play_during(self, step: Step, number: str, waiting: list[asyncio.Task[list[Exchange]]]) -> None:
+        """Play a step while the model holds another turn. One that `waits` for that turn only gets some time to arrive."""
+        playing = asyncio.create_task(self.step(step, number))
+        if step.params.get("waits") is True and "hang_up" not in step.params:
+            waiting.append(playing)
+            await asyncio.wait({playing}, timeout=_ARRIVAL_WAIT)
+        else:
+            await playing
 
     async def _turn(self, step: Step, number: str, label: str, alone: bool) -> Exchange:
         """One turn. A turn sent alone that the target may refuse under load is repeated until it is accepted or time is up."""
@@ -291,6 +305,8 @@ class Dialogue:
     async def _send_turn(self, step: Step, number: str, request: Any, label: str) -> Exchange:
         if not request.hang_up:
             return await self._exchange(step, number, request, label)
+        if step.params.get("waits") is True:
+            return await self._exchange(step, number, request, label, self._give_up)
         hang_up = self._hung_up if step.params.get("stream") else self._abandoned
         return await hang_up(step, number, request, label)
 
@@ -299,6 +315,15 @@ class Dialogue:
         if self.context.target.observed != "probe":
             raise Untested("the target's model is not the probe model, so it cannot hold an answer back")
         return await self._exchange(step, number, request, label, partial(self._hang_up, self.wording.mark(label)))
+
+    async def _give_up(self, request: Any) -> Answer:
+        """The client disconnects while its turn waits for another one."""
+        sending = asyncio.create_task(self.context.transport.send(request))
+        await asyncio.wait({sending}, timeout=_ARRIVAL_WAIT)
+        answer = sending.result() if sending.done() else _HUNG_UP
+        sending.cancel()
+        await asyncio.sleep(_HANG_UP_WAIT)
+        return answer
 
     async def _hang_up(self, mark: str, request: Any) -> Answer:
         probe = observer(self.context)
@@ -351,6 +376,8 @@ class Dialogue:
         self.exchanges.append(exchange)
         if label and reading is not None:
             self.wording.answered(label, reading)
+        if step.params.get("model") == "says nothing":
+            self.record.silent_marks.add(mark)
         if mark and not answer.accepted and answer is not _HUNG_UP:
             self.record.failed_marks.add(mark)
         return exchange
@@ -367,8 +394,9 @@ class Dialogue:
         if "messages" in step.params:
             return {"messages": self.variables.fill(step.params["messages"])}
         if step.verb == "respond":
-            returned = self.wording.returned_items(label) if "returns" in step.params else None
-            return {"input": returned or self.wording.user_text(label), **self.wording.instructions(step.params)}
+            in_items = {"returns", "history"} & step.params.keys()
+            said = self.wording.items(step.params, label) if in_items else self.wording.user_text(label)
+            return {"input": said, **self.wording.instructions(step.params)}
         return {"messages": self.wording.messages(step.params, label)}
 
     # What the model does

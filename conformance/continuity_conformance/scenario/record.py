@@ -61,6 +61,8 @@ class Record:
     """The labels of the accepted copies of a turn that was sent several times at once, by what it said."""
     failed_marks: set[str] = field(default_factory=set)
     """The marks of turns that were not accepted."""
+    silent_marks: set[str] = field(default_factory=set)
+    """The marks of turns that the model answered with an empty text, which has no mark of its own."""
     compacted: dict[str, int] = field(default_factory=dict)
     """The marks of the turns that a compression may have replaced, with the number of exchanges before the first such one."""
     model_summarised: bool = False
@@ -77,7 +79,9 @@ class Record:
         """What the model saw in the call whose answer the client got. The first look is kept in the exchange."""
         if exchange.view is None:
             exchange.view = await find_view(self.context, exchange)
-            exchange.seen = tuple(turns(exchange.view, self.wording.label, failed=frozenset(self.failed_marks)))
+            exchange.seen = tuple(
+                turns(exchange.view, self.wording.label, frozenset(self.failed_marks), frozenset(self.silent_marks))
+            )
             exchange.summarised = tuple(sorted(self.wording.label(mark) for mark in exchange.view.summarised))
             exchange.replays = self._replayed(exchange)
         return exchange.view

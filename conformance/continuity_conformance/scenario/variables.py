@@ -16,6 +16,8 @@ from continuity_conformance.target.id_form import IdForm
 
 _IDS = frozenset({"session", "slug"})
 _WHOLE = re.compile(r"\$([a-z][a-z0-9-]*)")
+_NUMBER = "number"
+"""A name that begins like this stands for a fresh number, in digits."""
 _INSIDE = re.compile(r"\$\{([a-z][a-z0-9-]*)\}")
 
 
@@ -125,6 +127,8 @@ class Variables:
         """A new value. Ids of sessions and slugs have the form that the target demands."""
         if self._ids is not None and kind in _IDS:
             return self._ids.id_of(secrets.token_hex(16))
+        if name.startswith(_NUMBER):
+            return str(secrets.randbelow(9 * 10**11) + 10**11)
         return f"continuity-{secrets.token_hex(6)}-{name}"
 
     def _constant(self, key: object) -> str:

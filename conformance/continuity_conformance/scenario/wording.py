@@ -30,6 +30,7 @@ class Wording:
         self._marks: dict[str, str] = {}
         self._system_marks: dict[str, str] = {}
         self._answered: dict[str, Reading] = {}
+        self._called: dict[str, tuple[Mapping[str, object], ...]] = {}
         self._long: dict[str, int] = {}
         self._preceding: dict[str, tuple[str, ...]] = {}
 
@@ -54,6 +55,7 @@ class Wording:
 
     def answered(self, label: str, reading: Reading) -> None:
         self._answered[label] = reading
+        self._called[label] = reading.tool_calls or self._called.get(label, ())
 
     def lengthen(self, label: str, characters: int) -> None:
         """Give this turn so many characters from now on."""
@@ -75,7 +77,7 @@ class Wording:
         ]
         named = [*params.get("history", []), *(() if "session" in params else self._preceding.get(label, ()))]
         history = [message for past in named for message in self._with_preceding(past, label)]
-        new = self._returned(label) if "returns" in params else [self._user(label)]
+        new = self._returned(label, params.get("results")) if "returns" in params else [self._user(label)]
         return [*system, *history, *new, *params.get("then", [])]
 
     def instructions(self, params: Mapping[str, Any]) -> dict[str, object]:
@@ -102,24 +104,32 @@ class Wording:
         text = answered.text if answered is not None else answer_text(self.mark(label), 0)
         return [self._user(label), {"role": "assistant", "content": text}]
 
-    def _returned(self, label: str) -> list[Message]:
-        """A turn, the client tool calls that the model answered with, and their results."""
+    def _returned(self, label: str, only: int | None = None) -> list[Message]:
+        """A turn, the client tool calls that the model answered with, and their results, or only one of these."""
         calls = self._calls(label)
         results: list[Message] = [
             {"role": "tool", "tool_call_id": call.get("id"), "content": _found(label, number)}
             for number, call in enumerate(calls, 1)
+            if only in (None, number)
         ]
         return [self._user(label), {"role": "assistant", "content": None, "tool_calls": list(calls)}, *results]
 
-    def returned_items(self, label: str) -> list[Message]:
-        """The results of the client tool calls of a turn, as items of a response's `input`."""
+    def items(self, params: Mapping[str, Any], label: str) -> list[Message]:
+        """The `input` of a response as a list: results of client tools, or earlier turns and the one that is said."""
+        if "returns" in params:
+            return self._returned_items(label, params.get("results"))
+        past = [message for each in params["history"] for message in self._past(each)]
+        return [{"type": "message", **message} for message in (*past, self._user(label))]
+
+    def _returned_items(self, label: str, only: int | None) -> list[Message]:
         return [
             {"type": "function_call_output", "call_id": call.get("call_id"), "output": _found(label, number)}
             for number, call in enumerate(self._calls(label), 1)
+            if only in (None, number)
         ]
 
     def _calls(self, label: str) -> tuple[Mapping[str, object], ...]:
-        calls = self._answered[label].tool_calls if label in self._answered else ()
+        calls = self._called.get(label, ())
         if not calls:
             raise Untested(f"the model called no client tool in the turn {label}")
         return calls

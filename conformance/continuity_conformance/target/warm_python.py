@@ -26,6 +26,7 @@ CAN_FORK: Final = hasattr(os, "pidfd_open")
 """Linux only: elsewhere the end of a process that is no child of ours cannot be awaited."""
 _FIRST_OWN_DESCRIPTOR: Final = 3
 _MOST_DESCRIPTORS: Final = 4096
+_NOBODY_WAITS: Final = 1
 _UNKNOWN: Final = 255
 """The exit code of a fork if the process that could tell it is gone."""
 
@@ -133,7 +134,10 @@ def main(modules: Sequence[str]) -> None:
 
 def _become(order: Mapping[str, Any]) -> None:
     """Run the target in this process, which is a fork."""
-    _leave_the_origin(order["output"])
+    try:
+        _leave_the_origin(order["output"])
+    except FileNotFoundError:
+        os._exit(_NOBODY_WAITS)  # the run has ended and removed its folder
     os.environ.clear()
     os.environ.update(order["environment"])
     os.chdir(order["folder"])

@@ -286,6 +286,18 @@ class ChildLosesSlug(Resolver):
 
 
 @defect(
+    "child-loses-slug-of-unnamed-turn",
+    "If the turn that rotates does not name the slug of its session, the new session has none.",
+)
+class ChildLosesSlugOfUnnamedTurn(Store):
+    def slug_of(self, owner: str, root: str) -> str | None:
+        slug = super().slug_of(owner, root)
+        stored = self.slug(owner, slug) if slug is not None else None
+        session = self.session(owner, stored.session) if stored is not None and stored.session is not None else None
+        return slug if session is not None and session.next is None else None
+
+
+@defect(
     "derived-body-sent-whole-again",
     "After a compression a derived turn sends the model the whole body again.",
     "open-webui#27174",

@@ -1,5 +1,6 @@
 """Defects of CONCUR: turns that cross each other, sessions that mix, and one that stops them all."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Hashable
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import fields, replace
@@ -263,3 +264,24 @@ class StreamsStoredForTheLatestPrincipal(Agent):
         finally:
             _OpenStreams.requests.remove(request)
             _OpenStreams.owners.pop(id(request), None)
+
+
+@defect(
+    "lock-forgotten-while-turns-wait",
+    "The lock of a session is forgotten when a turn ends, although others wait for it.",
+)
+class LockForgottenWhileTurnsWait(Locks):
+    _held: ClassVar[dict[tuple[object, Hashable], asyncio.Lock]] = {}
+
+    async def enter(self, name: Hashable) -> bool:
+        lock = self._locks.setdefault(name, asyncio.Lock())
+        waits = lock.locked()
+        await lock.acquire()
+        self._held[asyncio.current_task(), name] = lock
+        return waits
+
+    def leave(self, name: Hashable) -> None:
+        lock = self._held.pop((asyncio.current_task(), name))
+        lock.release()
+        if self._locks.get(name) is lock:
+            del self._locks[name]

@@ -102,3 +102,10 @@ class DeleteSweepsReplacedHistories(Deletions):
             "(SELECT epoch FROM sessions WHERE owner=messages.owner AND id=messages.session)"
         )
         self._connection.execute(query, (owner,))
+
+
+@defect("deleted-session-keeps-its-slug", "A deleted session that is used again still names the slug that it had.")
+class DeletedSessionKeepsItsSlug(Deletions):
+    def _slugs(self, owner: str, session: str) -> None:
+        query = "UPDATE conversations SET name=name || ' (deleted)', response_id=NULL WHERE owner=? AND session=?"
+        self._connection.execute(query, (owner, session))

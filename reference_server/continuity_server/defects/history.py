@@ -1,10 +1,13 @@
 """Defects of HISTORY: a model that sees too much, too little or the wrong thing, and turns that get lost or are left behind."""
 
+import json
 import sqlite3
+import unicodedata
+from abc import abstractmethod
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from aiohttp import web
 
@@ -26,7 +29,11 @@ from continuity_server.turn.agent import Agent
 from continuity_server.turn.commit import Committer
 from continuity_server.turn.history import HistoryReader
 from continuity_server.turn.resolve import Resolver
+from continuity_server.turn.summarise import Compression
 from continuity_server.turn.types import Destination, NoSink, Outcome, Turn, TurnInput, TurnOutput, TurnRequest
+
+_LONGEST_PAGE: Final = 100
+_SHORT_COLUMN: Final = 65_535
 
 
 def _earlier(rules: Rules, request: TurnRequest) -> Messages:
@@ -543,3 +550,133 @@ class PagesBySecond(Store):
         last = self.session(owner, after) if after is not None else None
         page = super().page_of_sessions(owner, after, limit if last is None else -1)
         return page if last is None else [each for each in page if each.created < last.created][:limit]
+
+
+@defect(
+    "pages-by-activity",
+    "The list of sessions is ordered by their last turns, so that a session moves while somebody reads it.",
+)
+class PagesByActivity(Store):
+    def page_of_sessions(self, owner: str, after: str | None, limit: int) -> list[Session]:
+        query = "SELECT session FROM messages WHERE owner=? GROUP BY session ORDER BY max(seq) DESC"
+        active = [row[0] for row in self._read(query, owner)]
+        listed = {each.id: each for each in super().page_of_sessions(owner, None, -1)}
+        begin = active.index(after) + 1 if after in active else 0
+        return [listed[each] for each in active[begin:] if each in listed][:limit]
+
+
+@defect("longest-page-is-the-last", "The longest page of the list of sessions never says that there are more.")
+class LongestPageIsTheLast(Store):
+    def page_of_sessions(self, owner: str, after: str | None, limit: int) -> list[Session]:
+        return super().page_of_sessions(owner, after, min(limit, _LONGEST_PAGE))
+
+
+@defect("empty-answer-not-stored", "A turn to which the model said nothing is not stored.")
+class EmptyAnswerNotStored(Committer):
+    def _messages(self, turn_input: TurnInput, output: TurnOutput) -> Messages:
+        return super()._messages(turn_input, output) if output.text or output.client_calls else []
+
+
+@defect("last-item-stored-alone", "Of several items in one input, only the last is stored.")
+class LastItemStoredAlone(Committer):
+    def _messages(self, turn_input: TurnInput, output: TurnOutput) -> Messages:
+        alone = turn_input.new[-1]["role"] == "user"
+        return super()._messages(replace(turn_input, new=turn_input.new[-1:]) if alone else turn_input, output)
+
+
+class _RewritingCommitter(Committer):
+    """A committer that changes the messages of a turn before it stores them."""
+
+    def _messages(self, turn_input: TurnInput, output: TurnOutput) -> Messages:
+        return [self._rewritten(message) for message in super()._messages(turn_input, output)]
+
+    def _rewritten(self, message: Message) -> Message:
+        content = message.get("content")
+        return {**message, "content": self._text(message["role"], content)} if isinstance(content, str) else message
+
+    @abstractmethod
+    def _text(self, role: str, text: str) -> str:
+        """What is stored in place of this text."""
+
+
+@defect("long-text-cut", "Texts are cut after 65,535 bytes, as by a column of the type TEXT in some databases.")
+class LongTextCut(_RewritingCommitter):
+    def _text(self, role: str, text: str) -> str:  # noqa: ARG002 - any role
+        return text.encode()[:_SHORT_COLUMN].decode(errors="ignore")
+
+
+@defect("stored-texts-normalised", "Texts are stored in Unicode's composed form.")
+class StoredTextsNormalised(_RewritingCommitter):
+    def _text(self, role: str, text: str) -> str:  # noqa: ARG002 - any role
+        return unicodedata.normalize("NFC", text)
+
+
+@defect("tool-result-written-anew", "A tool's result that is JSON is parsed, and written anew for the store.")
+class ToolResultWrittenAnew(_RewritingCommitter):
+    def _text(self, role: str, text: str) -> str:
+        with suppress(ValueError):
+            return json.dumps(json.loads(text)) if role == "tool" else text
+        return text
+
+
+@defect(
+    "answer-closes-open-calls",
+    "An answer of the model closes the tool calls before it: results that come one by one are refused.",
+)
+class AnswerClosesOpenCalls(Rules):
+    def _open_calls(self, before: Sequence[Message]) -> set[str]:
+        answered = bool(before) and before[-1]["role"] == "assistant" and not before[-1].get("tool_calls")
+        return set() if answered else super()._open_calls(before)
+
+
+_CALLS: set[str] = set()
+"""The tool calls of clients that this process has answered with."""
+
+
+class _NotingCommitter(Committer):
+    def write(self, turn: Turn, output: TurnOutput, compression: Compression | None) -> Write:
+        _CALLS.update(str(call["id"]) for call in output.client_calls)
+        return super().write(turn, output, compression)
+
+
+@defect(
+    "open-calls-forgotten-on-restart",
+    "Open tool calls are known to the process that answered with them only.",
+    also=(_NotingCommitter,),
+)
+class OpenCallsForgottenOnRestart(Rules):
+    def _open_calls(self, before: Sequence[Message]) -> set[str]:
+        return super()._open_calls(before) & _CALLS
+
+
+@defect("refused-turn-stored-later", "A turn that could not be stored is refused, and stored before the next one.")
+class RefusedTurnStoredLater(Committer):
+    _refused: ClassVar[list[Write]] = []
+
+    async def check(self) -> None:
+        """The turn is not refused yet: it must be made, to be stored later."""
+
+    async def commit(self, write: Write) -> None:
+        try:
+            while self._refused:
+                await super().commit(self._refused[0])
+                self._refused.pop(0)
+            await super().commit(write)
+        except Refusal:
+            self._refused.append(write)
+            raise
+
+
+@defect(
+    "abandoned-waiter-locks-session",
+    "A session is busy for good if a client hung up while its turn waited for another one.",
+    also=(_WatchedChat, _WatchedResponses),
+)
+class AbandonedWaiterLocksSession(LockingAgent):
+    async def _ask_model(self, turn: Turn) -> TurnOutput:
+        if turn.sink.gone and not turn.request.stream:
+            self._locked_for_good.add(turn.destination.tip)
+        return await super()._ask_model(turn)
+
+    def _keeps_session(self, turn: Turn) -> bool:  # noqa: ARG002 - it is kept before the model is asked
+        return False

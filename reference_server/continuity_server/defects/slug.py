@@ -1,7 +1,7 @@
 """Defects of SLUG: slugs that lose their session, share it or are not what was sent, and responses that come back or never were."""
 
 import secrets
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +9,7 @@ from continuity_server.defects.concur import LateAgent, LateDestination
 from continuity_server.defects.registry import defect
 from continuity_server.defects.support.idle import IdleForgettingStore
 from continuity_server.rules import Rules
-from continuity_server.rules.compress import Session
+from continuity_server.rules.compress import BRANCH, Session
 from continuity_server.rules.error import Case, Refusal
 from continuity_server.rules.messages import Messages
 from continuity_server.store.deletions import Deletions
@@ -259,6 +259,14 @@ class SlugFoldsCase(Resolver):
         return super()._slug(request, slug.lower())
 
 
+@defect("slug-compared-as-number", "Slugs that read like the same number are one, as in a column without a type.")
+class SlugComparedAsNumber(Resolver):
+    def _slug(self, request: TurnRequest, slug: str) -> Destination:
+        with suppress(ValueError):
+            return super()._slug(request, str(float(slug)))
+        return super()._slug(request, slug)
+
+
 @defect("slug-trimmed", "Blanks at both ends of a slug do not count.")
 class SlugTrimmed(Resolver):
     def _slug(self, request: TurnRequest, slug: str) -> Destination:
@@ -364,3 +372,28 @@ class StoreFalseBindsSlugToHeader(Agent):
             nothing = HistoryWrite(at.tip, at.root, ())
             await self._committer.commit(Write(at.owner, nothing, slug=SlugWrite(at.slug, at.tip)))
         return outcome
+
+
+_WITHOUT_RESPONSE: set[str] = set()
+"""Sessions that lost a response."""
+
+
+class _NotingDeletions(Deletions):
+    def response(self, owner: str, response: str) -> None:
+        query = "SELECT session FROM responses WHERE owner=? AND response_id=?"
+        _WITHOUT_RESPONSE.update(row[0] for row in self._connection.execute(query, (owner, response)))
+        super().response(owner, response)
+
+
+@defect(
+    "branch-ends-with-its-response",
+    "A branch has no copy of the turns before it: they are gone once the response that it began at is deleted.",
+    also=(_NotingDeletions,),
+)
+class BranchEndsWithItsResponse(HistoryReader):
+    def _stored(self, destination: Destination) -> Messages:
+        stored, session = super()._stored(destination), destination.session
+        if session is None or session.kind != BRANCH or session.parent not in _WITHOUT_RESPONSE:
+            return stored
+        origin = self._store.messages(destination.owner, session.parent, 1)
+        return [message for message in stored if message not in origin]

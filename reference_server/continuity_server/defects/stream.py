@@ -211,3 +211,45 @@ class StreamedCallsOfOneToolMerged(Agent):
 def _with_one_call_each(message: Message) -> Message:
     calls = {call["function"]["name"]: call for call in message.get("tool_calls") or ()}
     return {**message, "tool_calls": list(calls.values())} if calls else message
+
+
+@defect(
+    "streamed-arguments-go-to-last-call",
+    "Of several tool calls that a model streams side by side, the last gets the arguments of all.",
+)
+class StreamedArgumentsGoToLastCall(Agent):
+    async def _ask_model(self, turn: Turn) -> TurnOutput:
+        output = await super()._ask_model(turn)
+        return (
+            replace(output, messages=tuple(_with_mixed_arguments(message) for message in output.messages))
+            if turn.request.stream
+            else output
+        )
+
+
+def _with_mixed_arguments(message: Message) -> Message:
+    calls = message.get("tool_calls") or []
+    mixed = "".join(call["function"]["arguments"] for call in calls)
+    texts = [*("" for _ in calls[1:]), mixed]
+    changed = [
+        {**call, "function": {**call["function"], "arguments": text}} for call, text in zip(calls, texts, strict=False)
+    ]
+    return {**message, "tool_calls": changed} if calls else message
+
+
+@defect(
+    "streamed-lines-split-at-u2028", "U+2028 ends a line of the model's stream, and what comes before it there is lost."
+)
+class StreamedLinesSplitAtU2028(Agent):
+    async def _ask_model(self, turn: Turn) -> TurnOutput:
+        output = await super()._ask_model(turn)
+        return (
+            replace(output, messages=tuple(_after_separator(message) for message in output.messages))
+            if turn.request.stream
+            else output
+        )
+
+
+def _after_separator(message: Message) -> Message:
+    text = str(message.get("content") or "")
+    return {**message, "content": text.rpartition("\u2028")[2]} if text else message

@@ -53,20 +53,27 @@ class HistoryRules:
 
     @staticmethod
     def _results_after(messages: Sequence[Message], index: int) -> Iterator[Message]:
-        """The tool results right after a message. A slice would copy the rest of the list for every message."""
+        """The results of the calls of a message, which may come after an answer. A slice would copy the rest of the list for every message."""
+        waiting = set(call_ids(messages[index]))
         for message in map(messages.__getitem__, range(index + 1, len(messages))):
-            if message["role"] != "tool":
+            if message["role"] == "user" or not waiting:
                 return
-            yield message
+            waiting -= set(call_ids(message))
+            if message["role"] == "tool" and message["tool_call_id"] in waiting:
+                waiting.remove(message["tool_call_id"])
+                yield message
 
     def check_new_input(self, before: Sequence[Message], new: Sequence[Message]) -> None:
         """HISTORY-11: there is new input, and tool results answer an open call: no model takes a result without its call."""
         if not new and not trailing_results(before):
             raise invalid("The request has no new input. End it with a user message or with tool results.")
         results = {message.get("tool_call_id") for message in new}
-        if None not in results and not results & open_calls(before):
+        if None not in results and not results & self._open_calls(before):
             message = "The tool results answer no open tool call of this session. Send a user message."
             raise Refusal(Case.TOOL_CALL_NOT_FOUND, message)
+
+    def _open_calls(self, before: Sequence[Message]) -> set[str]:
+        return open_calls(before)
 
     def check_may_degrade(self) -> None:
         """HISTORY-05: a turn whose history cannot be read is answered without it (degraded=answer), or refused (degraded=refuse)."""

@@ -33,11 +33,18 @@ def call_ids(message: Message) -> list[str]:
 
 
 def open_calls(messages: Sequence[Message]) -> set[str]:
-    """Return the calls of the last assistant message that have no result yet."""
-    results = trailing_results(messages)
-    before = messages[: len(messages) - len(results)]
-    calls = call_ids(before[-1]) if before else []
-    return set(calls) - {result["tool_call_id"] for result in results}
+    """Return the calls since the last user message that have no result yet. An answer does not close them: results may come one by one."""
+    results: set[str] = set()
+    calls: set[str] = set()
+    for message in reversed(messages):
+        if message["role"] == "user":
+            break
+        if message["role"] == "tool":
+            results.add(message["tool_call_id"])
+        for call in call_ids(message):
+            calls |= {call} - results
+            results.discard(call)
+    return calls
 
 
 def check_message(message: object, where: str) -> Message:

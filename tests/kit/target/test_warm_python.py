@@ -106,3 +106,17 @@ def test_modules_that_cannot_be_imported_are_named():
 def test_any_other_command_is_started_as_usual():
     assert not warm_python.can_fork(("node", "server.mjs"))
     assert not warm_python.can_fork((sys.executable, "server.py"))
+
+
+def test_one_whose_folder_is_gone_before_it_starts_ends_without_a_word(tmp_path, capfd):
+    """A run may end, and remove its folder, while its server starts."""
+    warm = warm_python.WarmPython((), dict(os.environ))
+    try:
+        order = ([sys.executable, "-m", "http.server"], {}, str(tmp_path), str(tmp_path / "gone" / "output"))
+        process = asyncio.run(warm.fork(*order))
+        code = warm.exit_code(process.pid)
+    finally:
+        warm._close()  # usually at the end of the kit
+
+    assert code == 1
+    assert capfd.readouterr().err == ""

@@ -2,6 +2,7 @@
 
 import json
 import time
+from typing import Any
 
 from continuity_conformance.probe.marks import estimated_tokens
 from continuity_conformance.probe.reply import MODEL, OUTPUT_TOKENS, ModelReply
@@ -24,7 +25,7 @@ class ChatCompletions:
             message = tool_call_message([(call.id, call.name, call.arguments) for call in reply.tool_calls])
             calls = message["tool_calls"]
             assert isinstance(calls, list)
-            deltas.append({"role": "assistant", "tool_calls": [{"index": k, **call} for k, call in enumerate(calls)]})
+            deltas += _side_by_side(calls) if len(calls) > 1 else [_calls_delta([{"index": 0, **calls[0]}])]
         parts = [*((delta, None) for delta in deltas), ({}, _finish_reason(reply))]
         chunks = [
             {
@@ -41,6 +42,19 @@ class ChatCompletions:
 
     def error(self, message: str, status: int, code: str | None = None) -> dict[str, object]:
         return openai_error(message, status, code)
+
+
+def _calls_delta(calls: list[dict[str, object]]) -> dict[str, object]:
+    return {"role": "assistant", "tool_calls": calls}
+
+
+def _side_by_side(calls: list[dict[str, Any]]) -> list[dict[str, object]]:
+    """Several calls of tools that grow at the same time: each piece of the arguments says by its index which call it belongs to."""
+    begun = [{"index": k, **call, "function": {**call["function"], "arguments": ""}} for k, call in enumerate(calls)]
+    arguments = [call["function"]["arguments"] for call in calls]
+    halves = [[text[: len(text) // 2] for text in arguments], [text[len(text) // 2 :] for text in arguments]]
+    pieces = [{"index": k, "function": {"arguments": text}} for half in halves for k, text in enumerate(half)]
+    return [_calls_delta(begun), *(_calls_delta([piece]) for piece in pieces)]
 
 
 def _finish_reason(reply: ModelReply) -> str:

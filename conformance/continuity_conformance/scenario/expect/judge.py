@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from continuity_conformance.core.failure import Unmet, Untested
+from continuity_conformance.core.failure import Inapplicable, Unmet, Untested
 from continuity_conformance.scenario.exchange import Exchange
 from continuity_conformance.scenario.expect import client, leaks, model, stream
 from continuity_conformance.scenario.record import Record
@@ -82,12 +82,15 @@ class _Judging:
 
     async def _expect(self, exchange: Exchange, expect: Mapping[str, object]) -> None:
         """Check a group of expectations. Without a `status` the request must succeed."""
+        _leave_unless(exchange, expect)
         await self._named("status", self._status(exchange, expect))
         refused = not exchange.answer.accepted
         if refused and exchange.mark and self.record.context.target.observed == "probe":
             await self._named("status", self._never_reached_the_model(exchange))
         for word, value in expect.items():
-            if word not in {"status", "serial"} and not (refused and not _asked_of_a_refusal(word, value, expect)):
+            if word not in {"status", "only_if", "serial"} and not (
+                refused and not _asked_of_a_refusal(word, value, expect)
+            ):
                 await self._named(word, self._one(word, exchange, value))
 
     async def _one(self, word: str, exchange: Exchange, value: object) -> None:
@@ -139,7 +142,7 @@ class _Judging:
         groups = [group for word, group in expect.items() if _is_group(word)]
         if "status" not in expect and groups and any(_says_status(group) for group in groups):
             return  # each branch states its own status
-        answer, wanted = exchange.answer, expect.get("status", "2xx")
+        answer, wanted = exchange.answer, expect.get("status", expect.get("only_if", "2xx"))
         allowed = wanted if isinstance(wanted, list | tuple) else [wanted]
         if not any(is_status(answer.outcome, one) for one in allowed):
             told = ", but the answer tells a failure:" if answer.outcome != answer.status else ""
@@ -178,6 +181,14 @@ class _Judging:
                     "; ".join(model.listed(view) for view in views),
                     kinds=("doubled",) if doubled else (),
                 )
+
+
+def _leave_unless(exchange: Exchange, expect: Mapping[str, object]) -> None:
+    """`only_if`: with any other status the rest of the scenario does not apply to this target."""
+    wanted = expect.get("only_if", "any")
+    allowed = wanted if isinstance(wanted, list | tuple) else [wanted]
+    if not any(is_status(exchange.answer.outcome, one) for one in allowed):
+        raise Inapplicable(f"the target answers this turn with {exchange.answer.outcome or 'nothing'}, as it may")
 
 
 def _is_group(word: str) -> bool:
