@@ -89,7 +89,7 @@ def test_what_was_not_decided_has_a_reason(results: dict[str, Any]):
 def test_nothing_of_a_machine_is_told(path: Path):
     """Neither its files, nor a key, nor a host."""
     text = path.read_text(encoding="utf-8")
-    hosts = {host.partition(":")[0] for host in re.findall(r"https?://([\w.:-]+)", text)}
+    hosts = {host.partition(":")[0] for host in re.findall(r"https?://([\w.:-]++)(?!…)", text)}  # a text may be cut
 
     assert OF_A_MACHINE.findall(text) == []
     assert hosts - OUR_HOSTS == set()
