@@ -41,6 +41,7 @@ exit codes:
 COMMANDS: Final[Mapping[str, str]] = {
     "check": "check a target against the whole release",
     "doctor": "examine a server, list what can be tested, write a profile",
+    "ui": "do both on a page in the browser, and watch the verdicts",
     "run": "run single requirements and print each failure in full",
     "fuzz": "search for failures with generated requests and sequences",
     "torture": "kill a target again and again under load, and audit what is left",

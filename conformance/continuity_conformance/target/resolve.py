@@ -65,6 +65,8 @@ def resolve(target: str | None, profile: Path | Profile | None = None) -> Resolv
     name = target or BUNDLED
     if isinstance(profile, Profile):
         return ResolvedTarget(profile, target or "", name)
+    if target is not None and not target.strip():
+        raise UsageError("the address of the target is empty.", do="Write it as http://host:port")
     file = str(profile) if profile is not None else None
     if "://" not in name:
         return ResolvedTarget(_named(name, profile), "", name, file)
