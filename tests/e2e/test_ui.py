@@ -79,13 +79,14 @@ def run(page: Page, url: str, only: str, key: str = "") -> None:
     page.fill("#key", key)
     open_choice(page)
     page.fill("#only", only)
-    with page.expect_response("**/runs") as started_run:
-        page.click("#run")
-    expect_summary(page, started_run.value.json()["run"])
+    expect_summary_after(page, lambda: page.click("#run"))
 
 
-def expect_summary(page: Page, name: str) -> None:
-    """Wait for the end of this run: a page that is opened shows the one before."""
+def expect_summary_after(page: Page, start: Callable[[], None]) -> None:
+    """Start a run and wait for its end: a page that is opened shows the run before."""
+    with page.expect_response(lambda answer: answer.request.method == "POST") as answer:
+        start()
+    name = answer.value.json()["run"]
     expect(page.locator(f"#summary[data-run='{name}'] .verdict")).to_be_visible()
 
 
@@ -205,9 +206,7 @@ def test_the_keyboard_is_enough(opened: Open, doubling: str):
     open_choice(page)
     page.focus("#only")
     page.keyboard.type("HISTORY-02")
-    with page.expect_response("**/runs") as started_run:
-        page.keyboard.press("Enter")
-    expect_summary(page, started_run.value.json()["run"])
+    expect_summary_after(page, lambda: page.keyboard.press("Enter"))
     after_run = page.evaluate("document.activeElement.id")
     tile(page, "HISTORY-02").focus()
     page.keyboard.press("Enter")

@@ -15,7 +15,7 @@ from continuity_conformance.core.run_options import RunOptions
 from continuity_conformance.core.text import WIDTH
 from continuity_conformance.pytest.launch import LaunchResult, launch
 from continuity_conformance.terminal import github, summary
-from continuity_conformance.terminal.events import EventStream
+from continuity_conformance.terminal.events import RunEvents
 from continuity_conformance.terminal.progress import ProgressDisplay
 
 # No other plugins. In quiet mode the kit shows progress and verdict itself, and pytest shows nothing.
@@ -53,7 +53,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _with_events(run_options: RunOptions, arguments: list[str]) -> int:
-    events = EventStream()
+    events = RunEvents()
     launched = launch(run_options, arguments, progress=events)
     events.end(launched.outcome, launched.error, _exit_code(launched), launched.report)
     return _exit_code(launched)

@@ -4,6 +4,7 @@ import argparse
 import sys
 
 from continuity_conformance.cli.options import add_options
+from continuity_conformance.core.option_table import port
 from continuity_conformance.terminal.output import say
 from continuity_conformance.ui.serve import serve
 
@@ -18,7 +19,7 @@ Reports are kept in the user's cache folder, so that runs can be compared.
   continuity ui
   continuity ui --target http://127.0.0.1:8080 --profile my.yaml --open
 """
-    parser.add_argument("--port", type=int, default=0, metavar="N", help="default: any free port")
+    parser.add_argument("--port", type=port, default=0, metavar="N", help="default: any free port")
     parser.add_argument(
         "--open", action=argparse.BooleanOptionalAction, default=False, help="open the page in the browser"
     )

@@ -26,7 +26,7 @@ _LONGEST: Final = 300
 _LEFT_EVERY: Final = 1.0
 
 
-class EventStream:
+class RunEvents:
     """Writes the events of one run."""
 
     def __init__(self, stream: TextIO | None = None) -> None:

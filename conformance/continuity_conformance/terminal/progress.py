@@ -25,7 +25,7 @@ _ESTIMATE_AFTER: Final = 2.0
 _TWO_MINUTES: Final = 120
 
 
-class Progress(Protocol):
+class RunProgress(Protocol):
     """What is told how a run goes on. `start` when it is open; `tick` a few times a second, and once more at the end."""
 
     def start(self, requirements: Sequence[Requirement]) -> None: ...

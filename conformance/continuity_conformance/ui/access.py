@@ -30,7 +30,7 @@ _HEADERS: Final[Mapping[str, str]] = {
 _REFUSED: Final = "Open the address that `continuity ui` printed: it has the token.\n"
 
 
-class Access:
+class PageAccess:
     """Decides about each request. A visit with the token in its address gets a cookie and an address without it."""
 
     def __init__(self, port: int) -> None:

@@ -13,6 +13,7 @@ from typing import Final, Self
 _LONGEST_LINE: Final = 1 << 22
 _SECONDS_TO_STOP: Final = 30.0
 _OURS: Final = "continuity: "
+_OTHERS_KEPT: Final = 600
 
 
 class Child:
@@ -53,9 +54,10 @@ class Child:
         assert self._process is not None
         assert self._errors is not None
         text = (await self._errors).decode("utf-8", "replace")
-        told = [line.removeprefix(_OURS) for line in text.splitlines() if line.startswith(_OURS)]
         code = await self._process.wait()
-        return code, "\n".join(told[-1:]) or (text.strip()[-600:] if code else "")
+        # The last message is the reason; it may have more lines, such as what a target wrote before it ended.
+        _, ours, message = f"\n{text}".rpartition(f"\n{_OURS}")
+        return code, message.strip() if ours else text.strip()[-_OTHERS_KEPT:] if code else ""
 
     async def stop(self) -> None:
         """Stop it as Ctrl-C does: it writes its results and stops what it started. If that takes too long, it is killed."""

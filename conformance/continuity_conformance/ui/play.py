@@ -6,12 +6,15 @@ import shutil
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
 from continuity_conformance.core.errors import UsageError
 from continuity_conformance.ui import commands
 from continuity_conformance.ui.child import Child
 from continuity_conformance.ui.form import Form
 from continuity_conformance.ui.history import RunHistory
+
+_BEAT: Final = 15.0
 
 
 class EventLog:
@@ -36,8 +39,8 @@ class EventLog:
         self._over = True
         self._wake()
 
-    async def after(self, seen: int) -> AsyncIterator[tuple[int, str]]:
-        """Each event after this one, also those that are still to come."""
+    async def after(self, seen: int) -> AsyncIterator[tuple[int, str] | None]:
+        """Each event after this one, also those that are still to come; None now and then, so that a page that has gone is noticed."""
         while not self._over:
             waiting = self._new
             for number, event in list(enumerate(self._events, self._first)):
@@ -45,7 +48,10 @@ class EventLog:
                     seen = number
                     yield number, event
             if waiting is self._new:
-                await waiting.wait()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(_BEAT):
+                        await waiting.wait()
+                yield None
 
     def _wake(self) -> None:
         self._new.set()

@@ -4,6 +4,7 @@ import asyncio
 import json
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -13,7 +14,7 @@ from continuity_conformance.core.errors import ContinuityError
 from continuity_conformance.report.files import FILES
 from continuity_conformance.report.page import style
 from continuity_conformance.ui import commands, show
-from continuity_conformance.ui.access import Access, stream_headers
+from continuity_conformance.ui.access import PageAccess, stream_headers
 from continuity_conformance.ui.child import Child
 from continuity_conformance.ui.form import Form, read_form
 from continuity_conformance.ui.history import RunHistory
@@ -22,7 +23,6 @@ from continuity_conformance.ui.play import Play
 T = TypeVar("T")
 _FILES: Final = Path(__file__).parent / "files"
 _BODY: Final = 1 << 20
-_BEAT: Final = 15.0
 _SANDBOX: Final = {"Content-Security-Policy": "sandbox allow-scripts"}
 """For pages that are files of their own, with a policy of their own: they get no rights of this page."""
 
@@ -36,7 +36,7 @@ class Routes:
         self._given = (target, profile)
         self._examining: set[Child] = set()
 
-    def app(self, access: Access) -> web.Application:
+    def app(self, access: PageAccess) -> web.Application:
         app = web.Application(middlewares=[access.middleware], client_max_size=_BODY)
         app.add_routes(
             [
@@ -104,15 +104,11 @@ class Routes:
     async def _events(self, request: web.Request) -> web.StreamResponse:
         seen = request.headers.get("Last-Event-ID", "")
         answer = web.StreamResponse(headers=stream_headers())
-        await answer.prepare(request)
-        beating = asyncio.create_task(_beat(answer))
-        try:
-            async for number, event in self.play.log.after(int(seen) if seen.isdecimal() else 0):
-                await answer.write(f"id: {number}\ndata: {event}\n\n".encode())
-        except ConnectionResetError:
-            pass
-        finally:
-            beating.cancel()
+        with suppress(ConnectionResetError):
+            await answer.prepare(request)
+            async for event in self.play.log.after(int(seen) if seen.isdecimal() else 0):
+                text = ":" if event is None else f"id: {event[0]}\ndata: {event[1]}"
+                await answer.write(f"{text}\n\n".encode())
         return answer
 
     async def _earlier(self, _: web.Request) -> web.Response:
@@ -166,13 +162,6 @@ async def _form(request: web.Request) -> Form:
 
 async def _aside(work: Callable[[], T]) -> T:
     return await asyncio.to_thread(work)
-
-
-async def _beat(answer: web.StreamResponse) -> None:
-    """A comment now and then, so that a page that has gone is noticed."""
-    while True:
-        await asyncio.sleep(_BEAT)
-        await answer.write(b":\n\n")
 
 
 def _html(text: str) -> web.Response:

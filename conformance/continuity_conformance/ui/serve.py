@@ -14,7 +14,7 @@ from typing import Final
 from aiohttp import web
 
 from continuity_conformance.core.errors import UsageError
-from continuity_conformance.ui.access import Access
+from continuity_conformance.ui.access import PageAccess
 from continuity_conformance.ui.history import RunHistory
 from continuity_conformance.ui.routes import Routes
 
@@ -32,15 +32,15 @@ def serve(port: int, target: str, profile: str, *, browser: bool, say: Callable[
 def _listen(port: int) -> socket.socket:
     try:
         return socket.create_server((_LOOPBACK, port))
-    except (OSError, OverflowError) as error:
-        why = _WHY.get(getattr(error, "errno", 0), str(error))
+    except OSError as error:
+        why = _WHY.get(error.errno or 0, str(error))
         where = f"{_LOOPBACK} port {port}"
         raise UsageError(f"the page cannot be served: {why}.", where=where, do="Choose another with --port.") from None
 
 
 async def _serve(listener: socket.socket, routes: Routes, *, browser: bool, say: Callable[[str], None]) -> None:
     port = listener.getsockname()[1]
-    access = Access(port)
+    access = PageAccess(port)
     runner = web.AppRunner(routes.app(access), access_log=None, shutdown_timeout=1.0)
     await runner.setup()
     ended = asyncio.Event()

@@ -145,6 +145,16 @@ def test_a_mistake_is_told_in_the_words_of_the_command(visitor: Visitor, which: 
     assert visitor.ask("GET", "/runs").text.strip() == ""
 
 
+def test_what_a_target_wrote_before_it_ended_is_told_whole(visitor: Visitor):
+    profile = "name: mine\nprocess: {start: [sh, -c, 'echo first line; echo second line; exit 3']}\n"
+    ended = visitor.played(profile=profile, only="ECHO-01")
+
+    assert ended["exit_code"] == 4
+    assert ended["message"].startswith("sh: The target ended during its start, with exit code 3.")
+    assert "first line\n" in ended["message"]
+    assert "second line" in ended["message"]
+
+
 def test_a_typo_in_a_profile_is_told_with_its_line(visitor: Visitor, url: str):
     form = {"target": url, "profile": "name: mine\nheadr: X-Id\n"}
     examined, ended = visitor.ask("POST", "/doctor", form).json, visitor.played(**form)

@@ -31,6 +31,7 @@ const ask = async (path, form) => {
     return null;
   }
 };
+const reading = async (answer) => answer && answer.json().catch(() => ({ error: `The page's server answers ${answer.status}.` }));
 const show = async (path, place) => {
   const answer = await ask(path);
   if (answer?.ok) put(place, await answer.text());
@@ -101,7 +102,7 @@ const examine = async () => {
   field("examine").disabled = true;
   field("busy").textContent = "examining…";
   const answer = await ask("/doctor", form());
-  const told = answer && (await answer.json().catch(() => ({ error: `The page's server answers ${answer.status}.` })));
+  const told = await reading(answer);
   field("examine").disabled = false;
   field("busy").textContent = "";
   if (!told) return;
@@ -176,9 +177,10 @@ const start = async () => {
   say("");
   field("run").disabled = true;
   const answer = await ask("/runs", form());
+  const told = await reading(answer);
   if (answer?.ok) return;
   running(false);
-  if (answer) say((await answer.json().catch(() => ({}))).error ?? `The page's server answers ${answer.status}.`);
+  if (told) say(told.error);
 };
 const stop = async () => {
   field("stop").disabled = true;
@@ -188,7 +190,11 @@ const stop = async () => {
 const finish = async ({ run, message, began }) => {
   running(false);
   if (message) say(message);
-  if (began && (await show(`/runs/${run}`, field("summary")))) {
+  const answer = began ? await ask(`/runs/${run}`) : null;
+  const markup = answer?.ok ? await answer.text() : "";
+  // Meanwhile the next run may have begun.
+  if (markup && board.run === run) {
+    put(field("summary"), markup);
     field("summary").dataset.run = run;
     field("summary").focus();
   }
