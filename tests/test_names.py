@@ -17,6 +17,7 @@ SHARED_BY_CHECKS = {
     "contract_sequences": "the checks of CONTRACT that play sequences",
     "long_history": "the checks of HISTORY about long conversations and images",
     "registry": "where checks register",
+    "unchanged_history": "the check of HISTORY that compares texts character by character",
 }
 
 

@@ -87,6 +87,8 @@ class Compressing:
 
     async def _respond(self, request: web.Request) -> web.StreamResponse:
         body, owner = await request.json(), self._owner(request)
+        if not isinstance(body["input"], str):
+            return web.json_response({"error": {"message": "input is one text here"}}, status=400)
         session, known = self._of_response(owner, body)
         tip, answer = await self._turn(session, {"role": "user", "content": body["input"]})
         whole = {**response(secrets.token_hex(16), answer), "session": {"id": tip.id}}

@@ -15,9 +15,9 @@ from collections import defaultdict
 import aiohttp
 from aiohttp import web
 from hostile import completion, response
+from responses_only import Messages, input_messages
 
 HEADER = "X-Chat-Id"
-Messages = list[dict[str, str]]
 
 
 class RefusedError(Exception):
@@ -41,7 +41,8 @@ class Demanding:
     async def chat(self, request: web.Request) -> web.StreamResponse:
         body = await self._checked(request)
         session = request.headers.get(HEADER) or str(uuid.uuid4())
-        answer = await self._turn(request, session, json.dumps(body.get("messages")))
+        said = [{"role": "user", "content": json.dumps(body.get("messages"))}]
+        answer = await self._turn(request, session, said)
         return await _send(request, completion(uuid.uuid4().hex, answer), session, stream=body.get("stream") is True)
 
     async def converse(self, request: web.Request) -> web.Response:
@@ -68,9 +69,9 @@ class Demanding:
             last, history = self._responses[user, previous]
             session = last if self._histories[user, last] == history else session
             self._histories[user, session] = [*history]
-        text = json.dumps(body.get("input"))
+        said = input_messages(body.get("input"))
         whole = response(
-            uuid.uuid4().hex, await self._turn(request, session, text, store=body.get("store") is not False)
+            uuid.uuid4().hex, await self._turn(request, session, said, store=body.get("store") is not False)
         )
         if body.get("store") is not False:
             self._responses[user, whole["id"]] = (session, [*self._histories[user, session]])
@@ -100,11 +101,11 @@ class Demanding:
             raise RefusedError(401, "nobody says who this is")
         return user
 
-    async def _turn(self, request: web.Request, session: str, text: str, *, store: bool = True) -> str:
+    async def _turn(self, request: web.Request, session: str, said: Messages, *, store: bool = True) -> str:
         user = self._user(request)
         async with self._turns[user, session]:
             history = self._histories[user, session]
-            asked = [*history, {"role": "user", "content": text}]
+            asked = [*history, *said]
             url = f"{self._model}/chat/completions"
             async with aiohttp.ClientSession() as client, client.post(url, json={"messages": asked}) as got:
                 if got.status != 200:

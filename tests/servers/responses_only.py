@@ -16,6 +16,14 @@ from hostile import response
 Messages = list[dict[str, str]]
 
 
+def input_messages(said: object) -> Messages:
+    """The messages of an `input`: a text, or a list of items."""
+    if isinstance(said, str):
+        return [{"role": "user", "content": said}]
+    items = said if isinstance(said, list) else []
+    return [{"role": str(item.get("role")), "content": item.get("content")} for item in items]
+
+
 class ResponsesOnly:
     """Everything that it stores is whole turns: what the model saw, and its answer."""
 
@@ -35,7 +43,7 @@ class ResponsesOnly:
             previous = self._slugs.get(slug) if slug else body.get("previous_response_id")
             if previous is not None and previous not in self._histories:
                 return web.json_response({"error": {"message": "There is no such response."}}, status=404)
-            asked = [*self._histories.get(previous, []), {"role": "user", "content": body["input"]}]
+            asked = [*self._histories.get(previous, []), *input_messages(body["input"])]
             answer = await self._ask(asked)
             if answer is None:
                 return web.json_response({"error": {"message": "The model failed."}}, status=502)

@@ -119,22 +119,34 @@ def _must_equal(ours: list[str], derived: int, new: list[str]) -> None:
 
 
 async def _must_page(dialogue: Dialogue, newest: Sequence[str], named: Sequence[str]) -> None:
-    """Read the newest sessions in pages of one. A target without pages shows them all, or the first one again.
+    """Read the newest sessions in pages of one, if the target has such pages.
 
-    Before the page that must show the first of the `named`, that session gets a turn, as may happen while somebody reads.
+    Where the list has the documented order, the first of the `named` sessions gets a turn just before the page that must show it, as may happen while
+    somebody reads.
     """
-    moving = dialogue.variables.text(named[0], "session")
+    if not await _has_pages_of_one(dialogue, newest):
+        return
+    moving = dialogue.variables.text(named[0], "session") if dialogue.context.target.profile.documented_sessions else ""
     for session, following in itertools.pairwise(newest):
         if following == moving:
             await dialogue.do("chat", session=named[0], say="a turn between two pages")
-        page = await _listed(dialogue, f"/v1/sessions?limit=1&after={quote(session, safe='')}")
-        if len(page) <= 1 and page not in ([following], [session]):
+        page = await _page_of_one(dialogue, session)
+        if page != [following]:
             raise Unmet(
                 f"{following} on the page after {session}",
                 ", ".join(page) or "none",
                 expectation="pages",
                 step="pages of one",
             )
+
+
+async def _has_pages_of_one(dialogue: Dialogue, newest: Sequence[str]) -> bool:
+    """Whether `limit` and `after` choose a page. A target that does not know them shows all sessions, or the newest one again."""
+    return (await _page_of_one(dialogue, newest[1]))[:2] not in (newest[:1], newest[:2])
+
+
+async def _page_of_one(dialogue: Dialogue, session: str) -> list[str]:
+    return await _listed(dialogue, f"/v1/sessions?limit=1&after={quote(session, safe='')}")
 
 
 async def _must_fill_pages(dialogue: Dialogue) -> None:

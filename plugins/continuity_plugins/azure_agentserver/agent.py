@@ -37,6 +37,15 @@ def _text(content: Any) -> str:
     return content if isinstance(content, str) else "".join(part.get("text", "") for part in content or [])
 
 
+async def _lines(model: httpx.Response) -> AsyncIterator[str]:
+    """The lines of an event stream. They end at a line feed: `aiter_lines` would also cut a text at U+2028."""
+    rest = b""
+    async for piece in model.aiter_bytes():
+        *whole, rest = (rest + piece).split(b"\n")
+        for line in whole:
+            yield line.decode()
+
+
 async def _stream(messages: list[dict[str, str]]) -> AsyncIterator[str]:
     """The model's text, piece by piece. An answer that breaks off is an error, not a short answer."""
     body = {"model": _MODEL, "stream": True, "messages": messages}
@@ -47,7 +56,7 @@ async def _stream(messages: list[dict[str, str]]) -> AsyncIterator[str]:
     ):
         if model.is_error:
             raise RuntimeError(f"the model answered {model.status_code}")
-        async for line in model.aiter_lines():
+        async for line in _lines(model):
             if line == _END:
                 return
             if line.startswith("data: "):

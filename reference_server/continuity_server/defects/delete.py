@@ -104,7 +104,7 @@ class DeleteSweepsReplacedHistories(Deletions):
         self._connection.execute(query, (owner,))
 
 
-@defect("deleted-session-keeps-its-slug", "A deleted session that is used again still names the slug that it had.")
+@defect("deleted-session-keeps-its-slug", "A deleted id, used again, has its slug.")
 class DeletedSessionKeepsItsSlug(Deletions):
     def _slugs(self, owner: str, session: str) -> None:
         query = "UPDATE conversations SET name=name || ' (deleted)', response_id=NULL WHERE owner=? AND session=?"

@@ -571,13 +571,13 @@ class LongestPageIsTheLast(Store):
         return super().page_of_sessions(owner, after, min(limit, _LONGEST_PAGE))
 
 
-@defect("empty-answer-not-stored", "A turn to which the model said nothing is not stored.")
+@defect("empty-answer-not-stored", "A turn with an empty answer is not stored.")
 class EmptyAnswerNotStored(Committer):
     def _messages(self, turn_input: TurnInput, output: TurnOutput) -> Messages:
         return super()._messages(turn_input, output) if output.text or output.client_calls else []
 
 
-@defect("last-item-stored-alone", "Of several items in one input, only the last is stored.")
+@defect("last-item-stored-alone", "Only the last item of an input is stored.")
 class LastItemStoredAlone(Committer):
     def _messages(self, turn_input: TurnInput, output: TurnOutput) -> Messages:
         alone = turn_input.new[-1]["role"] == "user"
@@ -621,7 +621,7 @@ class ToolResultWrittenAnew(_RewritingCommitter):
 
 @defect(
     "answer-closes-open-calls",
-    "An answer of the model closes the tool calls before it: results that come one by one are refused.",
+    "An answer closes the calls before it.",
 )
 class AnswerClosesOpenCalls(Rules):
     def _open_calls(self, before: Sequence[Message]) -> set[str]:
@@ -641,7 +641,7 @@ class _NotingCommitter(Committer):
 
 @defect(
     "open-calls-forgotten-on-restart",
-    "Open tool calls are known to the process that answered with them only.",
+    "A restart forgets open tool calls.",
     also=(_NotingCommitter,),
 )
 class OpenCallsForgottenOnRestart(Rules):

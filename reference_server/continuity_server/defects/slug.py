@@ -82,6 +82,25 @@ class SlugMappingInResponseCache(Deletions):
         super().evict(owner, most)
 
 
+@defect("eviction-removes-session", "With its last response, a session without a slug is evicted too.")
+class EvictionRemovesSession(Deletions):
+    def evict(self, owner: str, most: int) -> None:
+        for response in self._least_recently_used(owner, most):
+            query = "SELECT session FROM responses WHERE owner=? AND response_id=?"
+            (session,) = self._connection.execute(query, (owner, response)).fetchone()
+            self._delete_response(owner, response)
+            if not self._is_named(owner, session):
+                self.session(owner, session)
+
+    def _is_named(self, owner: str, session: str) -> bool:
+        """Whether a slug or another response leads to this session."""
+        query = (
+            "SELECT 1 FROM responses WHERE owner=?1 AND session=?2 "
+            "UNION SELECT 1 FROM conversations WHERE owner=?1 AND session=?2"
+        )
+        return self._connection.execute(query, (owner, session)).fetchone() is not None
+
+
 @defect("slug-amnesia-after-eviction", "A slug whose last response was evicted keeps its id and forgets its turns.")
 class SlugAmnesiaAfterEviction(HistoryReader):
     def _stored(self, destination: Destination) -> Messages:

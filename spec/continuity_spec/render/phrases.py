@@ -102,10 +102,17 @@ def answer_phrases(expect: Expectations) -> Phrases:
 
     def phrase(group: Expectations) -> str:
         implied = group is expect if not stated else "status" not in expect and not list(inner_groups(group))
-        status = _status(group["status"]) if "status" in group else "2xx" if implied else ""
+        status = _said_status(group) or ("2xx" if implied else "")
         return _joined([status, *_pairs({word: group[word] for word in group if word in ANSWER_WORDS})])
 
     return tuple(_branches(expect, phrase))
+
+
+def _said_status(group: Expectations) -> str:
+    """The status that a group states. With another one than that of `only_if`, the rest of the scenario does not apply."""
+    if "only_if" in group:
+        return f"only if {_status(group['only_if'])}"
+    return _status(group["status"]) if "status" in group else ""
 
 
 def model_view_phrases(expect: Expectations) -> Phrases:

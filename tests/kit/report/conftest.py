@@ -86,7 +86,7 @@ def large(once: Once, failing: Path) -> Path:
 def _make_the_large_one(folder: Path, data: dict[str, Any]) -> None:
     """130 requirements that all fail, each with much evidence, and bodies as long as they are kept, of signs that grow when escaped."""
     failed = next(each for each in data["requirements"] if each["id"] == "HISTORY-02")
-    evidence = [each | {"exchanges": each["exchanges"] * 4} for each in failed["evidence"]]
+    evidence = [each | {"exchanges": each["exchanges"] * 4} for each in failed["evidence"][:7]]
     for exchange in (exchange for each in evidence for exchange in each["exchanges"] if exchange["answer"]):
         exchange["answer"]["body"] = '<"&' * 1300
     areas = ["".join(chr(65 + digit) for digit in divmod(number, 26)) for number in range(13)]

@@ -176,10 +176,11 @@ class _Judging:
         for before, after in zip([[], *views], views, strict=False):
             if sorted(after[:-1]) != sorted(before) or not after or after[-1] in before:
                 doubled = any(len(set(view)) < len(view) for view in views)
+                # Turns that do not wait for each other are stored between each other: later turns see questions without answers.
                 raise Unmet(
                     "an order in which each saw exactly those before it",
                     "; ".join(model.listed(view) for view in views),
-                    kinds=("doubled",) if doubled else (),
+                    kinds=("doubled",) if doubled else ("serial", "partial"),
                 )
 
 
