@@ -19,6 +19,8 @@ _HIGH: Final = 0.85
 _MEDIUM: Final = 0.65
 _MARGIN: Final = 1.5
 _ALTERNATIVES: Final = 3
+_RIVALS: Final = 2
+"""With more defects that explain almost as much, the name says little: only the evidence does."""
 _SHOWN: Final = 2
 _MINOR: Final = 2
 _TITLE: Final = 240
@@ -144,7 +146,10 @@ class _Diagnosis:
         speaks_for = sum(self.cover.likeness[defect].get(identity, 0.0) for identity in explained)
         against = -self.knowledge.against(self.run, defect)
         share = speaks_for / (speaks_for + against)
-        return "high" if share >= _HIGH else "medium" if share >= _MEDIUM else "low"
+        rivals = len(self.cover.alternatives(defect, _MARGIN))
+        if share < _MEDIUM or rivals > _RIVALS:
+            return "low"
+        return "medium" if share < _HIGH or rivals else "high"
 
     def _failed(self, ids: Iterable[str]) -> list[str]:
         return [identity for identity in ids if self.results[identity].verdict is Verdict.FAIL]

@@ -29,9 +29,7 @@ class Cover:
     def __init__(self, run: Symptoms, knowledge: Knowledge) -> None:
         likeness = {
             defect: {
-                identity: value
-                for identity, places in run.fails.items()
-                if (value := knowledge.likeness(identity, places, defect)) > 0
+                identity: value for identity in run.fails if (value := knowledge.likeness(run, identity, defect)) > 0
             }
             for defect in knowledge.signatures
         }

@@ -57,10 +57,18 @@ class Knowledge:
             for kind in _kinds(places)
         )
 
-    def likeness(self, identity: str, seen: tuple[FailurePlace, ...], defect: str) -> float:
-        """How much this failing requirement speaks for the defect. Zero or less: it does not."""
-        expected = self.signatures[defect].fails.get(identity)
-        if expected is None or not _kinds(seen) & _kinds(expected):
+    def likeness(self, run: Symptoms, identity: str, defect: str) -> float:
+        """How much this failing requirement of a run speaks for the defect. Zero or less: it does not."""
+        return self._likeness(identity, run.fails[identity], self._expected(run, identity, defect))
+
+    def _expected(self, run: Symptoms, identity: str, defect: str) -> tuple[FailurePlace, ...]:
+        """Where the signature fails, without the scenarios that the run did not decide."""
+        silent = run.silent.get(identity, frozenset())
+        places = self.signatures[defect].fails.get(identity, ())
+        return tuple(place for place in places if place.scenario not in silent)
+
+    def _likeness(self, identity: str, seen: tuple[FailurePlace, ...], expected: tuple[FailurePlace, ...]) -> float:
+        if not _kinds(seen) & _kinds(expected):
             return 0.0
         rarity = log(_SHOWN * (len(self.signatures) + 2) / (self._failing[identity] + 1))
         return (
@@ -85,9 +93,10 @@ class Knowledge:
     def whole(self, run: Symptoms, defect: str) -> float:
         """What would speak for the defect if the run showed all of its signature that the run decided."""
         return sum(
-            self.likeness(identity, places, defect)
-            for identity, places in self.signatures[defect].fails.items()
+            self._likeness(identity, expected, expected)
+            for identity in self.signatures[defect].fails
             if identity in run.fails or identity in run.passes
+            if (expected := self._expected(run, identity, defect))
         )
 
     def decides(self, defect: str, identity: str) -> bool:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Final, NamedTuple
 
@@ -41,20 +41,29 @@ def read_place(text: str) -> FailurePlace:
 class Symptoms:
     """What a run shows. A requirement that is neither in `fails` nor in `passes` was not decided, and says nothing.
 
-    A requirement that is blocked by another one counts as failing here: it fails in the same way, for the same cause.
+    A requirement that is blocked by another one counts as failing here: it fails in the same way, for the same cause. `silent`: the scenarios of failing
+    requirements that do not apply to the target, or could not be tested on it.
     """
 
     fails: Mapping[str, tuple[FailurePlace, ...]]
     passes: frozenset[str]
+    silent: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
 
 def symptoms(results: Iterable[Result]) -> Symptoms:
     """The symptoms in the results of a run."""
     found = list(results)
+    failing = [result for result in found if result.verdict is Verdict.FAIL or result.blocked_by]
     return Symptoms(
-        {result.id: _places(result) for result in found if result.verdict is Verdict.FAIL or result.blocked_by},
+        {result.id: _places(result) for result in failing},
         frozenset(result.id for result in found if result.verdict is Verdict.PASS),
+        {result.id: _silent(result) for result in failing},
     )
+
+
+def _silent(result: Result) -> frozenset[str]:
+    undecided = {Verdict.NOT_APPLICABLE, Verdict.NOT_TESTED}
+    return frozenset(_scenario(each) for each in result.evidence if each.outcome in undecided and not each.expectation)
 
 
 def _failing(result: Result) -> list[Evidence]:
@@ -79,14 +88,17 @@ def _judged_everywhere() -> frozenset[str]:
 def _place(evidence: Evidence, *, always: bool) -> FailurePlace:
     number = _NUMBER.match(evidence.step)
     step = evidence.expected if evidence.expectation == "claim" else number.group() if number else ""
-    scenario = f"{evidence.scenario}: {evidence.example}" if evidence.example else evidence.scenario
     return FailurePlace(
-        "" if always else _short(scenario),
+        "" if always else _scenario(evidence),
         "" if always else _short(step),
         evidence.expectation,
         tuple(sorted(evidence.kinds)) or (evidence.expectation,),
         _short(_VARYING.sub("*", evidence.actual)),
     )
+
+
+def _scenario(evidence: Evidence) -> str:
+    return _short(f"{evidence.scenario}: {evidence.example}" if evidence.example else evidence.scenario)
 
 
 def _short(text: str) -> str:

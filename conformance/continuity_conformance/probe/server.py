@@ -8,8 +8,8 @@ knows nothing about targets or requirements.
 import asyncio
 import itertools
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -162,12 +162,13 @@ class Probe:
         wire = self._formats[path]
         try:
             body = await _json_object(request)
-            prompt = wire.read(body)
-            _require_messages(prompt.messages)
-            if path == COUNT:
-                return web.json_response({"input_tokens": estimated_tokens(prompt.messages)})
-            call = self.record(prompt.messages, prompt.tools, compacts=prompt.compacts)
-            _require_known_roles(call)
+            with _refusing_other_forms():
+                prompt = wire.read(body)
+                _require_messages(prompt.messages)
+                if path == COUNT:
+                    return web.json_response({"input_tokens": estimated_tokens(prompt.messages)})
+                call = self.record(prompt.messages, prompt.tools, compacts=prompt.compacts)
+                _require_known_roles(call)
         except MalformedError as error:
             return web.json_response(wire.error(str(error), error.status, error.code), status=error.status)
         reply = await self.reply(call)
@@ -260,14 +261,27 @@ async def _json_object(request: web.Request) -> dict[str, Any]:
     return body
 
 
+@contextmanager
+def _refusing_other_forms() -> Iterator[None]:
+    """A gateway may pass on whatever its client sends. What cannot be read is refused with 400, as by every provider, never answered with 500."""
+    try:
+        yield
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise MalformedError("The body does not have the form of this API.") from error
+
+
 def _require_messages(messages: object) -> None:
     if not isinstance(messages, list) or not all(isinstance(message, dict) for message in messages):
         raise MalformedError("messages must be a list of objects.")
 
 
 def _require_known_roles(call: ModelCall) -> None:
-    if unknown := [message for message in call.messages if message.get("role") not in _ROLES]:
+    if unknown := [message for message in call.messages if not _is_known(message.get("role"))]:
         raise MalformedError(f"Unknown role {unknown[0].get('role')!r}.")
+
+
+def _is_known(role: object) -> bool:
+    return isinstance(role, str) and role in _ROLES
 
 
 @asynccontextmanager

@@ -71,7 +71,7 @@ async def ending(playing: Awaitable[None], untested: Sequence[str]) -> ScenarioE
     try:
         await playing
     except Unmet as unmet:
-        place = f"step {unmet.number}, {unmet.expectation}"
+        place = f"step {unmet.number}, {unmet.expectation}" if unmet.number else unmet.expectation
         saved = f"; saved as {unmet.saved}" if unmet.saved else ""
         return ScenarioEnd(Verdict.FAIL, f"{place}: expected {unmet.expected}, actual {unmet.actual}{saved}", unmet)
     except Inapplicable as reason:

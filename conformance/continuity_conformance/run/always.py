@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Final
 
-from continuity_conformance.core.failure import Unmet, Untested
+from continuity_conformance.core.failure import Inapplicable, Unmet, Untested
 from continuity_conformance.core.verdicts import Evidence, Result, Verdict
 from continuity_conformance.results.outcome import Played, ScenarioEnd, Scene, ending, evidence
 from continuity_conformance.results.redaction import Redactor
@@ -51,7 +51,7 @@ async def judge_always(
             ended := await _judge(always, one, exchange, quickly=quickly), keeps_conversations or _proves(one, failed)
         )
     ]
-    bad = [each for each in judged if each[2].verdict is not Verdict.PASS][:_SHOWN]
+    bad = [each for each in judged if each[2].verdict not in {Verdict.PASS, Verdict.NOT_APPLICABLE}][:_SHOWN]
     good = [each for each in judged if each[2].verdict is Verdict.PASS][:1]
     shown = [
         evidence(
@@ -59,7 +59,14 @@ async def judge_always(
         )
         for one, exchange, ended in (*bad, *good)
     ]
-    return shown or [Evidence("", "", Verdict.NOT_TESTED, "no passed requirement had an answer of this kind")]
+    return shown or [_nothing_shown([ended for *_, ended in judged])]
+
+
+def _nothing_shown(judged: Sequence[ScenarioEnd]) -> Evidence:
+    """Why no answer proves the entry: there was none of its kind, or none that it applies to."""
+    if judged:
+        return Evidence("", "", Verdict.NOT_APPLICABLE, judged[0].reason)
+    return Evidence("", "", Verdict.NOT_TESTED, "no passed requirement had an answer of this kind")
 
 
 def _before(played: Played, exchange: Exchange) -> list[Intervention]:
@@ -92,7 +99,7 @@ async def _meets(always: Always, played: Played, exchange: Exchange) -> bool:
     try:
         for word, value in always.expect.items():
             await EXPECTATIONS[word](played.dialogue.record, exchange, value)
-    except (Unmet, Untested):
+    except (Inapplicable, Unmet, Untested):
         return False
     return True
 

@@ -28,9 +28,15 @@ _OK: Final = 200
 _CHAT: Final = frozenset({"chat"})
 
 
+def _default_options(profile: Profile) -> Mapping[str, str]:
+    """What holds for a target that declares nothing. One for which no tools are named is taken to have no environment for them."""
+    has_tools = profile.writes is not None or profile.reads is not None
+    return DEFAULT_OPTIONS if has_tools else {**DEFAULT_OPTIONS, "environment": "none"}
+
+
 def assumed(profile: Profile) -> Target:
     """The target as its profile alone describes it."""
-    options = {**DEFAULT_OPTIONS, **profile.options}
+    options = {**_default_options(profile), **profile.options}
     header = profile.header or DEFAULT_HEADER
     offers = profile.offers or frozenset()
     return Target(
@@ -141,7 +147,7 @@ def other_headers_in(stated: object) -> tuple[str, ...]:
 def _informed(target: Target, stated: object) -> Target:
     header = target.profile.header or header_in(stated) or target.header
     others = target.profile.other_headers if target.profile.header else other_headers_in(stated)
-    options = {**DEFAULT_OPTIONS, **_stated(target, stated)}
+    options = {**_default_options(target.profile), **_stated(target, stated)}
     single_user = target.profile.single_user or claims_in(stated).get("single_user") is True
     return replace(target, header=header, other_headers=others, options=options, single_user=single_user)
 

@@ -77,8 +77,13 @@ class HttpControl:
 
     def _filled(self, params: Mapping[str, object]) -> tuple[str, str]:
         method, path = self.command.split(" ", 1)
-        short = {name.removesuffix("_id"): value for name, value in params.items()}
+        short = {name.removesuffix("_id"): _as_text(value) for name, value in params.items()}
         return method, path.format(**short)
+
+
+def _as_text(value: object) -> object:
+    """A value in a path, as JSON writes it: `true`, not Python's `True`."""
+    return str(value).lower() if isinstance(value, bool) else value
 
 
 @dataclass(frozen=True, slots=True)

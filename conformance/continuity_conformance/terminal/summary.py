@@ -114,8 +114,7 @@ def sections(outcome: RunOutcome, *, whole: bool = True) -> tuple[Section, ...]:
 
 
 def _verdict(outcome: RunOutcome) -> Iterator[str]:
-    claimed = f" in {', '.join(outcome.run_options.classes)}" if outcome.run_options.classes else ""
-    verdict = f"{_LABELS[outcome.verdict]}{claimed}{_because(outcome)}"
+    verdict = f"{_LABELS[outcome.verdict]}{_claimed(outcome)}{_because(outcome)}"
     yield from wrapped(f"verdict: {verdict}   {outcome.target.name}", _INDENT)
     yield from _gate(outcome)
     yield from _classes(outcome)
@@ -123,6 +122,15 @@ def _verdict(outcome: RunOutcome) -> Iterator[str]:
         yield "stopped: not everything that was selected was decided"
     if outcome.target.observed == "nothing":
         yield "note:    what the model saw could not be observed"
+
+
+def _claimed(outcome: RunOutcome) -> str:
+    """The classes that the run was asked for. Of a class that does not apply nothing is claimed."""
+    asked = outcome.run_options.classes
+    lacking = {each.name for each in outcome.classes if each.verdict is None}
+    claimed, others = [name for name in asked if name not in lacking], [name for name in asked if name in lacking]
+    aside = f"{', '.join(others)}: not applicable" if others else ""
+    return f" in {', '.join(claimed)}" * bool(claimed) + f"{';' if claimed else ' in nothing;'} {aside}" * bool(aside)
 
 
 def _classes(outcome: RunOutcome) -> Iterator[str]:

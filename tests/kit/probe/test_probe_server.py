@@ -3,6 +3,7 @@
 import asyncio
 
 import aiohttp
+import pytest
 
 from continuity_conformance.http.messages import event_data
 from continuity_conformance.http.sse import EventStreamDecoder
@@ -44,6 +45,50 @@ def test_a_model_that_pauses_sends_its_first_piece_and_the_rest_when_it_is_relea
 
     assert [type(event) for event in paused] == [type(event) for event in whole]
     assert paused[-1] == "[DONE]"
+
+
+ODD = ({"a": 1}, [[]], None, 1e308, "", [None], {"type": {}}, [{"type": []}])
+"""What clients send where something else belongs, and a gateway may pass on."""
+BODIES = {
+    "chat/completions": [
+        *(
+            {"messages": [{"role": "user", "content": "Hello", name: odd}]}
+            for name in ("role", "content", "tool_calls", "name")
+            for odd in ODD
+        ),
+        *({"messages": [{"role": "tool", "content": odd, "tool_call_id": odd}]} for odd in ODD),
+        *(
+            {"messages": [{"role": "user", "content": "Hello"}], name: odd}
+            for name in ("stream", "tools", "model")
+            for odd in ODD
+        ),
+    ],
+    "responses": [
+        *({"input": odd} for odd in ODD),
+        *(
+            {"input": [{"type": "message", "role": "user", "content": "Hello", name: odd}]}
+            for name in ("type", "role", "content")
+            for odd in ODD
+        ),
+        *({"input": "Hello", "instructions": odd} for odd in ODD),
+    ],
+    "messages": [
+        *({"messages": [{"role": "user", "content": odd}]} for odd in ODD),
+        *({"messages": [{"role": "user", "content": "Hello"}], "system": odd} for odd in ODD),
+    ],
+}
+
+
+@pytest.mark.parametrize("path", BODIES)
+def test_no_body_makes_the_model_fail(path: str):
+    """Else a gateway that passes a client's body on, and a failure of its model back, seems to fail itself."""
+
+    async def ask() -> list[object]:
+        async with listening(Probe()) as url, aiohttp.ClientSession() as client:
+            answers = [(body, (await client.post(f"{url}/{path}", json=body)).status) for body in BODIES[path]]
+        return [body for body, status in answers if status not in {200, 400}]
+
+    assert asyncio.run(ask()) == []
 
 
 def test_what_is_no_message_or_has_no_role_that_there_is_is_refused():

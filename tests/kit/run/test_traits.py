@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from continuity_conformance.run.calibrate import assumed, other_headers_in
-from continuity_conformance.target.profile import Profile
+from continuity_conformance.target.profile import Profile, ToolCall
 from continuity_conformance.target.profile_file import load_profile
 
 PROFILE = Profile("a target", header="X-Session")
@@ -23,6 +23,18 @@ PROFILE = Profile("a target", header="X-Session")
 )
 def test_the_profile_decides_which_traits_a_target_has(profile, missing):
     assert set(assumed(profile).missing_traits) == missing
+
+
+@pytest.mark.parametrize(
+    ("profile", "environment"),
+    [
+        (PROFILE, "none"),
+        (replace(PROFILE, writes=ToolCall("write", "{}")), "shared"),
+        (replace(PROFILE, options={"environment": "per-session"}), "per-session"),
+    ],
+)
+def test_a_target_of_which_no_tools_are_named_has_no_environment_unless_it_says_so(profile, environment):
+    assert assumed(profile).options["environment"] == environment
 
 
 def test_a_target_may_refuse_the_header_on_responses():

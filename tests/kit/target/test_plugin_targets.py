@@ -294,6 +294,12 @@ def test_a_control_tells_how_it_does_it(control: plugin.Control, told: str):
     assert how(control, {"response_id": "resp_1"}) == told
 
 
+def test_a_switch_in_a_path_is_written_as_in_json():
+    assert how(HttpControl("POST /fault/{what}/{on}"), {"what": "read", "on": True}) == (
+        "by the profile's control: POST /fault/read/true"
+    )
+
+
 async def stop_it(_: ControlContext, params: Mapping[str, object]) -> None:
     stopped.append(int(str(params["pid"])))
     os.kill(stopped[-1], signal.SIGINT)

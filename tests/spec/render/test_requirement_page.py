@@ -263,7 +263,13 @@ def test_one_scenario_can_be_asked_for():
 def test_every_expectation_of_the_vocabulary_can_be_drawn():
     words = set(schema("requirements")["$defs"]["expectations"]["properties"])
 
-    assert {word for word in words if not word.startswith("by ")} == {*MODEL_WORDS, *ANSWER_WORDS, "status", "only_if", "either"}
+    assert {word for word in words if not word.startswith("by ")} == {
+        *MODEL_WORDS,
+        *ANSWER_WORDS,
+        "status",
+        "only_if",
+        "either",
+    }
 
 
 @pytest.mark.parametrize(

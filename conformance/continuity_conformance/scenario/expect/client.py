@@ -5,7 +5,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from continuity_conformance.core.failure import Unmet, Untested
+from continuity_conformance.core.failure import Inapplicable, Unmet, Untested
 from continuity_conformance.http.messages import dig
 from continuity_conformance.http.reading import announced
 from continuity_conformance.probe.marks import answer_mark
@@ -255,7 +255,7 @@ async def agrees(record: Record, exchange: Exchange, _: Any) -> None:
     """The session in the body equals the header; after a rotation in a stream, `rotated_from` equals the header."""
     named = exchange.reading.session if exchange.reading else None
     if named is None:
-        raise Untested("the body does not name the session")
+        raise Inapplicable("no answer names the session in its body")
     header = revealed_session(record, exchange)
     rotated = exchange.answer.streamed and named.get("rotated_from") == header
     if named.get("id") != header and not rotated:
