@@ -44,13 +44,14 @@ def page(name: str, script: str | None, **values: object) -> str:
 
 @cache
 def template(name: str) -> jinja2.Template:
-    return _environment().get_template(name)
+    return environment(_FOLDER).get_template(name)
 
 
 @cache
-def _environment() -> jinja2.Environment:
+def environment(folder: Path) -> jinja2.Environment:
+    """How templates of a folder become markup: every value is escaped, and a name without a value is a mistake."""
     return jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_FOLDER),
+        loader=jinja2.FileSystemLoader(folder),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,

@@ -5,6 +5,7 @@ and what it offers. `NAME==VERSION` asks for one of the versions that the plugin
 `any_checkout`).
 """
 
+import re
 import shlex
 import sys
 from collections.abc import Sequence
@@ -22,6 +23,8 @@ from continuity_conformance.target.profile import Profile
 from continuity_spec.errors import suggestion
 
 BUNDLED: Final = "reference"
+_WITHOUT_SCHEME: Final = re.compile(r"[^\s/=]+:[0-9]{1,5}(/\S*)?")
+"""An address as people type it: 127.0.0.1:8080, or localhost:8080/v1."""
 _BEGIN_OF_A_PATH: Final = ("/", "~", ".")
 
 
@@ -96,6 +99,8 @@ def _named(name: str, profile: Path | None) -> Profile:
 
 
 def _plugin(name: str) -> Plugin:
+    if _WITHOUT_SCHEME.fullmatch(name):
+        raise UsageError(f'"{name}" is not a valid address.', do=f"Write it as http://{name}")
     named = [plugin for plugin in plugins("target") if plugin.name == name]
     if not named:
         hint = suggestion(name, target_names())

@@ -83,9 +83,11 @@ class Routes:
                 return _refused(error)
             async with Child(command, commands.environment(form)) as child:
                 self._examining.add(child)
-                printed = "\n".join([line async for line in child.lines()])
-                _, message = await child.ended()
-                self._examining.discard(child)
+                try:
+                    printed = "\n".join([line async for line in child.lines()])
+                    _, message = await child.ended()
+                finally:
+                    self._examining.discard(child)
             written = folder / commands.PROFILE
             profile = written.read_text(encoding="utf-8") if written.is_file() and not form.profile.strip() else None
         findings = json.loads(printed) if printed.startswith("{") else None

@@ -5,7 +5,6 @@ All markup is made here, from templates that escape; the page's script only puts
 
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
@@ -14,7 +13,7 @@ import jinja2
 from continuity_conformance.core.verdicts import Result, Verdict
 from continuity_conformance.report import compare, html, issue
 from continuity_conformance.report.files import FILES
-from continuity_conformance.report.page import MARKS
+from continuity_conformance.report.page import MARKS, environment
 from continuity_conformance.results import cause_text
 from continuity_conformance.results.read import read
 from continuity_conformance.results.recorded import Report
@@ -26,7 +25,7 @@ from continuity_spec import Requirement, load_spec
 from continuity_spec.render.arrows import elements, elements_of_always
 from continuity_spec.render.diagram import UNICODE, draw
 
-_PAGE: Final = files("continuity_conformance.ui") / "files"
+_PAGE: Final = Path(__file__).parent / "files"
 _KINDS: Final = {"broke": "broke", "fails now": "fails now", "lost": "no longer decided", "better": "better"}
 
 
@@ -132,16 +131,5 @@ def _diagram(entry: Requirement, result: Result) -> str:
     return "\n".join(draw(elements(chosen[0]), UNICODE)) if chosen else ""
 
 
-@lru_cache(maxsize=8)
 def _template(name: str) -> jinja2.Template:
-    return _environment().get_template(name)
-
-
-def _environment() -> jinja2.Environment:
-    return jinja2.Environment(
-        loader=jinja2.FileSystemLoader(str(_PAGE)),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    return environment(_PAGE).get_template(name)

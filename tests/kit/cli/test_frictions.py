@@ -90,14 +90,17 @@ def test_an_expression_that_the_class_leaves_out_is_told_so():
     assert "drop --class" in done.stderr
 
 
-def test_a_busy_port_of_the_model_is_told_in_one_line():
+@pytest.mark.parametrize(
+    ("command", "what"), [("model", "the model cannot listen"), ("ui", "the page cannot be served")]
+)
+def test_a_busy_port_of_the_model_or_of_the_page_is_told_in_one_line(command: str, what: str):
     with socket.create_server(("127.0.0.1", 0)) as busy:
         port = busy.getsockname()[1]
-        done = called("model", "--port", str(port))
+        done = called(command, "--port", str(port))
 
     assert done.returncode == 2
     assert done.stderr == (
-        f"continuity: 127.0.0.1 port {port}: the model cannot listen: another program uses this port. Choose another with --port.\n"
+        f"continuity: 127.0.0.1 port {port}: {what}: another program uses this port. Choose another with --port.\n"
     )
 
 
@@ -162,6 +165,14 @@ def test_an_empty_address_is_not_the_bundled_server():
 
     assert done.returncode == 2
     assert done.stderr == "continuity: the address of the target is empty. Write it as http://host:port\n"
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:8080", "localhost:8080/v1"])
+def test_an_address_without_a_scheme_is_put_right(address: str):
+    done = called("check", address)
+
+    assert done.returncode == 2
+    assert done.stderr == f'continuity: "{address}" is not a valid address. Write it as http://{address}\n'
 
 
 def test_the_events_of_a_run_are_one_object_on_each_line():

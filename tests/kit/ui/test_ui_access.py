@@ -107,18 +107,6 @@ def test_it_listens_on_loopback_only(outside: Visitor):
         socket.create_connection(("127.0.0.2", outside.port), timeout=5)
 
 
-def test_a_busy_port_is_told_in_one_line():
-    with socket.create_server(("127.0.0.1", 0)) as busy:
-        port = busy.getsockname()[1]
-        done = called("ui", "--port", str(port))
-
-    assert done.returncode == 2
-    assert done.stderr == (
-        f"continuity: 127.0.0.1 port {port}: the page cannot be served: another program uses this port. "
-        "Choose another with --port.\n"
-    )
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_it_without_a_word(tmp_path: Path, number: int):
     with page_server(tmp_path) as (process, visitor):
