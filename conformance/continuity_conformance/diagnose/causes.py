@@ -147,7 +147,8 @@ class _Diagnosis:
         against = -self.knowledge.against(self.run, defect)
         share = speaks_for / (speaks_for + against)
         rivals = len(self.cover.alternatives(defect, _MARGIN))
-        if share < _MEDIUM or rivals > _RIVALS:
+        own = self.knowledge.made_for.get(defect, frozenset())
+        if share < _MEDIUM or rivals > _RIVALS or not own & self.run.fails.keys():
             return "low"
         return "medium" if share < _HIGH or rivals else "high"
 

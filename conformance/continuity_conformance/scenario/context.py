@@ -21,8 +21,8 @@ from continuity_spec.openapi.answers import AnswerValidator
 Observed = Literal["probe", "answers", "nothing"]
 
 TRAIT_REASONS: Final[Mapping[str, str]] = {
-    "header": "the target takes the session from the body, not from a header",
-    "header-on-responses": "the target refuses the continuity header on /v1/responses",
+    "header": "the target takes the session from no header",
+    "header-on-responses": "the target takes no continuity header on /v1/responses",
     "several-headers": "the target declares one continuity header",
     "user-ignored": "the target declares that `user` names a session",
 }
@@ -71,8 +71,8 @@ class Target:
     def missing_traits(self) -> Mapping[str, str]:
         """The needs of scenarios that are no offers and that this target does not meet, each with the reason."""
         met = {
-            "header": not self.profile.body,
-            "header-on-responses": not self.refuses_header_on_responses,
+            "header": not self.profile.body and self.names_sessions,
+            "header-on-responses": not self.refuses_header_on_responses and self.names_sessions,
             "several-headers": bool(self.other_headers),
             "user-ignored": not self.profile.sessions_by_user and self.profile.body != "user",
         }

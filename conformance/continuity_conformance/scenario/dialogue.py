@@ -262,6 +262,8 @@ class Dialogue:
     def _comes_again(self, step: Step, exchange: Exchange) -> bool:
         """Whether a turn is repeated: its session is busy on a target that rejects such turns, or the target is at the limit that it declares."""
         target, answer = self.context.target, exchange.answer
+        if step.params.get("waits") is True:
+            return False  # its session stays busy until this turn is answered
         rejects = target.options["turns"] == "reject" and step.expect.get("status") != _BUSY
         return (rejects and _is_busy(answer)) or ("model" not in step.params and target.profile.limits.allow(answer))
 
