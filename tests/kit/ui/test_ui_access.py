@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import Visitor, page_server
+from page_visitor import Visitor, page_server
 from processes import called
 
 PATHS = ["/", "/ui.js", "/style.css", "/events", "/runs", "/runs/20260101-000000-00000000"]

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import Visitor, page_server
+from page_visitor import Visitor, page_server
 from processes import called, processes_with, serving
 from thread_servers import Page, http_server
 
