@@ -46,7 +46,7 @@ lint: $(READY)
 	$(BIN)/mypy
 	$(BIN)/continuity spec lint
 
-# The tests of report.html open it in a real browser.
+# The tests of report.html, of the site and of `continuity ui` open them in a real browser.
 browser:
 	@command -v chromium > /dev/null || (echo "make: installing Debian's chromium for the tests of report.html" && apt-get update -qq && apt-get install -y -qq chromium > /dev/null)
 

@@ -55,7 +55,9 @@ LAYERS = {
         "run report",
         "terminal",
         "pytest doctor torture",
+        "ui",
         "cli",
+        "__main__",
     ],
     "continuity_plugins": [
         "runtimes",

@@ -14,6 +14,7 @@ RELEASE: Final = "1.0"
 DEFAULT_MODEL: Final = "continuity-agent"
 KEYLESS: Final = "single-user"
 LARGEST_BODY: Final = 16 * 1024 * 1024
+_LAST_PORT: Final = 65535
 
 # The first value is the default.
 OPTION_VALUES: Final = {
@@ -147,7 +148,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="continuity serve", description="The reference server of Session Continuity.")
     add = parser.add_argument
     add("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
-    add("--port", type=int, default=8642, help="port to listen on; 0 takes any free one (default: %(default)s)")
+    add("--port", type=_port, default=8642, help="port to listen on; 0 takes any free one (default: %(default)s)")
     add("--db", default="continuity.db", help='SQLite file, or ":memory:" (default: %(default)s)')
     add(
         "--key-file",
@@ -248,6 +249,13 @@ def _option(text: str) -> tuple[str, str]:
     if value not in OPTION_VALUES[name]:
         raise argparse.ArgumentTypeError(f"{name} is one of {', '.join(OPTION_VALUES[name])}, not {value!r}")
     return name, value
+
+
+def _port(text: str) -> int:
+    number = int(text)
+    if not 0 <= number <= _LAST_PORT:
+        raise argparse.ArgumentTypeError(f"a port is a number from 0 to {_LAST_PORT}")
+    return number
 
 
 def _positive(text: str) -> int:

@@ -21,7 +21,7 @@ from continuity_spec import load_spec
 BIN = Path(sys.executable).parent
 STAGED = ROOT / "docs" / "results"
 FIRST_OF_CLASS = {each.name: each.ids[0] for each in load_spec().classes} | {"Hermes": "DERIVE-01"}
-RUNS_ON = ("serve", "model")
+RUNS_ON = ("serve", "model", "ui")
 """Commands that run until they are stopped."""
 NAMES = {
     "ID": "HISTORY-02",
@@ -158,7 +158,7 @@ def play(shown: Shown, url: str, folder: Path) -> None:
         return
     if words(shown.command)[1] in RUNS_ON:
         printed = runs_on(shown, folder)
-        assert "listen" in printed, shown
+        assert "http://127.0.0.1:" in printed, shown
         assert shown.output is None or matches(re.sub(r":\d+", ":…", shown.output), printed), (shown, printed)
         return
     done = called(shown, url, folder)

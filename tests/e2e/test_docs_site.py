@@ -13,13 +13,12 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from chromium import chromium
+from playwright.sync_api import Browser
 
 from continuity_spec import load_spec
 
 ROOT = Path(__file__).parents[2]
-CHROMIUM = Path("/usr/bin/chromium")
-QUIET = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking")
 DESK, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 SHOWN = [
     "index.html",
@@ -133,10 +132,8 @@ def served(site: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
+    with chromium() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.mark.parametrize("colours", ["light", "dark"])

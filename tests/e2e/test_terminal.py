@@ -132,6 +132,18 @@ def test_failures_that_do_not_fit_are_counted():
     assert len(shown) + int(more.split()[2]) == len(outcome(Verdict.FAIL).gate.failed)
 
 
+def test_a_list_without_room_still_tells_the_most_frequent_reasons():
+    untested = [each for each in RELEASE.requirements if each.manual is None]
+    made = Ledger(RunOptions("http://127.0.0.1:1"), RELEASE)
+    for number, requirement in enumerate(untested):
+        reason = "no control to evict" if number % 3 else f"a rare reason {number}"
+        made.add(replace(decided(requirement, Verdict.FAIL if number < 9 else Verdict.NOT_TESTED), reason=reason))
+    (line,) = (line for line in summary.lines(made.close(), None, 24) if line.startswith("not tested: "))
+
+    assert re.match(r"not tested: 1\d\d \(\d\d\d? no control to evict; .*; …\)$", line)
+    assert len(line) <= 80
+
+
 def test_what_a_server_said_is_no_command_of_github():
     lines = list(github.lines(outcome(Verdict.FAIL, HOSTILE), None))
     ours = re.compile(r"::(error|warning|notice|group|endgroup)(::| title=)")

@@ -15,6 +15,7 @@ from continuity_conformance.core.run_options import RunOptions
 from continuity_conformance.core.text import WIDTH
 from continuity_conformance.pytest.launch import LaunchResult, launch
 from continuity_conformance.terminal import github, summary
+from continuity_conformance.terminal.events import RunEvents
 from continuity_conformance.terminal.progress import ProgressDisplay
 
 # No other plugins. In quiet mode the kit shows progress and verdict itself, and pytest shows nothing.
@@ -28,8 +29,12 @@ _AROUND: Final = 2
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_target(parser)
-    parser.add_argument(
+    output = parser.add_mutually_exclusive_group()
+    output.add_argument(
         "-v", "--verbose", action="store_true", help="one line for each requirement, and every failure in full"
+    )
+    output.add_argument(
+        "--json", action="store_true", help="progress and verdict as JSON for programs, one event on each line"
     )
     groups = add_run_options(parser)
     groups[SELECTION].add_argument("-k", dest="expression", metavar="EXPR", help="as in pytest: -k 'ECHO or DERIVE-04'")
@@ -38,10 +43,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     run_options = RunOptions.read(option_table.values(options))
     selected = ["-k", _checked(options.expression)] if options.expression else []
+    if options.json:
+        return _with_events(run_options, [*_QUIET, *selected])
     if options.verbose:
         return _exit_code(launch(run_options, [*_VERBOSE, *selected]))
     launched = launch(run_options, [*_QUIET, *selected], progress=ProgressDisplay())
     _print_summary(launched)
+    return _exit_code(launched)
+
+
+def _with_events(run_options: RunOptions, arguments: list[str]) -> int:
+    events = RunEvents()
+    launched = launch(run_options, arguments, progress=events)
+    events.end(launched.outcome, launched.error, _exit_code(launched), launched.report)
     return _exit_code(launched)
 
 

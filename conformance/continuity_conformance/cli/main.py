@@ -28,6 +28,7 @@ to get going:
   continuity check                            the bundled server
   continuity check http://127.0.0.1:8080      a server that is already running
   continuity doctor URL                       what it is, and what can be tested
+  continuity ui                               both on a page in the browser
   continuity run DERIVE-04 --target URL       one requirement (-v: transcript)
   continuity fuzz --minutes 10                search with generated requests
   continuity torture --kills 100              kill it again and again under load
@@ -41,6 +42,7 @@ exit codes:
 COMMANDS: Final[Mapping[str, str]] = {
     "check": "check a target against the whole release",
     "doctor": "examine a server, list what can be tested, write a profile",
+    "ui": "do both on a page in the browser, and watch the verdicts",
     "run": "run single requirements and print each failure in full",
     "fuzz": "search for failures with generated requests and sequences",
     "torture": "kill a target again and again under load, and audit what is left",

@@ -5,12 +5,13 @@ import errno
 import re
 
 from continuity_conformance.core.errors import UsageError
+from continuity_conformance.core.option_table import port
 from continuity_conformance.probe import server as probe
 from continuity_conformance.probe.marks import DEFAULT_PATTERN
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--port", type=int, default=0, metavar="N", help="default: any free port")
+    parser.add_argument("--port", type=port, default=0, metavar="N", help="default: any free port")
     parser.add_argument(
         "--summary",
         default=DEFAULT_PATTERN,

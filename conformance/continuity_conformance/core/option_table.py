@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 DEFAULT_EXAMPLES: Final = 12
 DEFAULT_SEED: Final = 1
 
+_LAST_PORT: Final = 65535
 SELECTION: Final = "a part of the release"
 GATE: Final = "what counts"
 
@@ -22,6 +23,14 @@ def at_least_one(text: str) -> int:
     number = int(text)
     if number < 1:
         raise argparse.ArgumentTypeError("a number of at least 1")
+    return number
+
+
+def port(text: str) -> int:
+    """Read the number of a port, for argparse; 0 takes any free one."""
+    number = int(text)
+    if not 0 <= number <= _LAST_PORT:
+        raise argparse.ArgumentTypeError(f"a port is a number from 0 to {_LAST_PORT}")
     return number
 
 

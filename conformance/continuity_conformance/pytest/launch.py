@@ -30,7 +30,7 @@ from continuity_conformance.suite.select import in_areas, in_classes, select
 from continuity_conformance.target.process import prepare_fork
 from continuity_conformance.target.resolve import BUNDLED, ResolvedTarget, resolve
 from continuity_conformance.terminal import github
-from continuity_conformance.terminal.progress import ProgressDisplay
+from continuity_conformance.terminal.progress import RunProgress
 from continuity_spec import SpecError
 
 _OFFLINE: Final = ("collectonly", "markers", "showfixtures", "show_fixtures_per_test", "cacheshow")
@@ -67,7 +67,7 @@ def _before_end_of_options(own: Sequence[str], last: Sequence[str]) -> list[str]
 
 
 def launch(
-    run_options: RunOptions, arguments: Sequence[str], *, offline: bool = False, progress: ProgressDisplay | None = None
+    run_options: RunOptions, arguments: Sequence[str], *, offline: bool = False, progress: RunProgress | None = None
 ) -> LaunchResult:
     """Run the suite. `offline`: the target is not contacted."""
     with stoppable():
@@ -79,7 +79,7 @@ def launch(
 
 
 def _launch(
-    run_options: RunOptions, arguments: Sequence[str], *, offline: bool, progress: ProgressDisplay | None
+    run_options: RunOptions, arguments: Sequence[str], *, offline: bool, progress: RunProgress | None
 ) -> LaunchResult:
     ledger: Ledger | None = None
     try:

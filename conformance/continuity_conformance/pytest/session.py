@@ -23,7 +23,7 @@ from continuity_conformance.run.session import Run
 from continuity_conformance.run.signals import Stopped
 from continuity_conformance.target.resolve import ResolvedTarget
 from continuity_conformance.terminal import github, summary
-from continuity_conformance.terminal.progress import ProgressDisplay
+from continuity_conformance.terminal.progress import RunProgress
 from continuity_spec import Requirement
 from continuity_spec.errors import nearest, suggestion
 
@@ -44,7 +44,7 @@ class SuiteSession:
         selected: frozenset[str],
         target: ResolvedTarget | None,
         *,
-        progress: ProgressDisplay | None = None,
+        progress: RunProgress | None = None,
     ) -> None:
         # pytest registers a plugin object under this name, and the installed plugin looks for it.
         self.__name__ = SUITE_PLUGIN

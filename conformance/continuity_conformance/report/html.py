@@ -69,7 +69,6 @@ def render(report: Report) -> str:
     return page(
         "report.html.j2",
         "report.js",
-        report=report,
         causes=cause_text,
         failures=len(report.with_verdict(Verdict.FAIL)),
         areas=by_area(report.results),
@@ -77,11 +76,29 @@ def render(report: Report) -> str:
         total=total(report.results),
         columns=columns(report.results),
         heads=HEADS,
-        class_of=class_of,
         entries=[_entry(row, report, size) for row in report.rows],
-        headline=lambda row: cut(one_line(headline(row.result)), _HEADLINE),
-        again=lambda row: again(row.result.id, report.again),
+        headline=head_line,
+        **_common(report),
     )
+
+
+def head_line(row: RecordedRequirement) -> str:
+    """Why it did not pass, in one line."""
+    return cut(one_line(headline(row.result)), _HEADLINE)
+
+
+def requirement(row: RecordedRequirement, report: Report) -> Markup:
+    """One requirement as the page shows it when its row is open, with all detail."""
+    entry = _entry(row, report, EVIDENCE_BYTES)
+    text = template("requirement.html.j2").render(
+        row=row, result=row.result, entry=entry, marks=MARKS, **_common(report)
+    )
+    return Markup(text)  # noqa: S704 - made by the template, which escapes
+
+
+def _common(report: Report) -> dict[str, object]:
+    """What the template of a requirement needs, on a page of its own and in the report."""
+    return {"report": report, "class_of": class_of, "again": lambda row: again(row.result.id, report.again)}
 
 
 def _entry(row: RecordedRequirement, report: Report, size: int) -> dict[str, object]:

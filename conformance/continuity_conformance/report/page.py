@@ -28,24 +28,30 @@ MARKS: Final[Mapping[Verdict, str]] = {
 """A verdict is shown as sign and word, never by colour alone."""
 
 
+def style() -> str:
+    """The style sheet of every page."""
+    return _text("page.css")
+
+
 def page(name: str, script: str | None, **values: object) -> str:
     """Render a whole page from a template and its values."""
-    style, code = _text("page.css"), _text(script) if script else ""
-    policy = f"default-src 'none'; img-src data:; style-src {_hash(style)}; script-src {_hash(code)}; base-uri 'none'; form-action 'none'"
+    css, code = style(), _text(script) if script else ""
+    policy = f"default-src 'none'; img-src data:; style-src {_hash(css)}; script-src {_hash(code)}; base-uri 'none'; form-action 'none'"
     # Both are files of this package: nothing in them comes from a server.
-    own = {"style": Markup(style), "script": Markup(code)}  # noqa: S704
+    own = {"style": Markup(css), "script": Markup(code)}  # noqa: S704
     return template(name).render(policy=policy, marks=MARKS, **own, **values) + "\n"
 
 
 @cache
 def template(name: str) -> jinja2.Template:
-    return _environment().get_template(name)
+    return environment(_FOLDER).get_template(name)
 
 
 @cache
-def _environment() -> jinja2.Environment:
+def environment(folder: Path) -> jinja2.Environment:
+    """How templates of a folder become markup: every value is escaped, and a name without a value is a mistake."""
     return jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_FOLDER),
+        loader=jinja2.FileSystemLoader(folder),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,

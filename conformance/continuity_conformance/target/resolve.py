@@ -5,6 +5,7 @@ and what it offers. `NAME==VERSION` asks for one of the versions that the plugin
 `any_checkout`).
 """
 
+import re
 import shlex
 import sys
 from collections.abc import Sequence
@@ -22,6 +23,8 @@ from continuity_conformance.target.profile import Profile
 from continuity_spec.errors import suggestion
 
 BUNDLED: Final = "reference"
+_WITHOUT_SCHEME: Final = re.compile(r"[^\s/=]+:[0-9]{1,5}(/\S*)?")
+"""An address as people type it: 127.0.0.1:8080, or localhost:8080/v1."""
 _BEGIN_OF_A_PATH: Final = ("/", "~", ".")
 
 
@@ -65,6 +68,8 @@ def resolve(target: str | None, profile: Path | Profile | None = None) -> Resolv
     name = target or BUNDLED
     if isinstance(profile, Profile):
         return ResolvedTarget(profile, target or "", name)
+    if target is not None and not target.strip():
+        raise UsageError("the address of the target is empty.", do="Write it as http://host:port")
     file = str(profile) if profile is not None else None
     if "://" not in name:
         return ResolvedTarget(_named(name, profile), "", name, file)
@@ -94,6 +99,8 @@ def _named(name: str, profile: Path | None) -> Profile:
 
 
 def _plugin(name: str) -> Plugin:
+    if _WITHOUT_SCHEME.fullmatch(name):
+        raise UsageError(f'"{name}" is not a valid address.', do=f"Write it as http://{name}")
     named = [plugin for plugin in plugins("target") if plugin.name == name]
     if not named:
         hint = suggestion(name, target_names())

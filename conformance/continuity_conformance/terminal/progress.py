@@ -7,7 +7,7 @@ import shutil
 import sys
 import time
 from collections.abc import Iterable, Sequence
-from typing import Final, TextIO
+from typing import Final, Protocol, TextIO
 
 from continuity_conformance.core.verdicts import Result, Verdict, counts
 from continuity_conformance.terminal.time_left import TimeLeft
@@ -23,6 +23,14 @@ _LABELS: Final = (
 _PLAIN_EVERY: Final = 10.0
 _ESTIMATE_AFTER: Final = 2.0
 _TWO_MINUTES: Final = 120
+
+
+class RunProgress(Protocol):
+    """What is told how a run goes on. `start` when it is open; `tick` a few times a second, and once more at the end."""
+
+    def start(self, requirements: Sequence[Requirement]) -> None: ...
+
+    def tick(self, decided: Sequence[Result]) -> None: ...
 
 
 class LiveLine:

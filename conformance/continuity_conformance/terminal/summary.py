@@ -37,17 +37,27 @@ _LABELS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A list of the summary. `size` is the number of requirements; `lines` may be more or fewer."""
+    """A list of the summary. `size` is the number of requirements; `lines` may be more or fewer. `why`: their reasons with numbers, the most frequent first."""
 
     title: str
     size: int
     lines: tuple[str, ...]
+    why: tuple[str, ...] = ()
 
     def whole(self) -> list[str]:
         return ["", f"{self.title}:", *self.lines] if self.size else []
 
     def brief(self) -> list[str]:
-        return [f"{self.title}: {self.size}"] if self.size else []
+        """One line: the number, and as many of the reasons as it has room for."""
+        if not self.size:
+            return []
+        head = f"{self.title}: {self.size}"
+        for shown in range(len(self.why), 0, -1):
+            more = "; …" if shown < len(self.why) else ""
+            line = f"{head} ({'; '.join(self.why[:shown])}{more})"
+            if len(line) <= WIDTH:
+                return [line]
+        return [head]
 
     def cut(self, room: int) -> list[str]:
         """As many lines as there is room for, and the number of the others."""
@@ -197,7 +207,9 @@ def _grouped(title: str, results: Sequence[Result]) -> Section:
     groups: dict[str, list[str]] = {}
     for result in results:
         groups.setdefault(" ".join(result.reason.split()) or "no reason given", []).append(result.id)
-    return Section(title, len(results), tuple(_groups(groups.items())))
+    frequent = sorted(groups.items(), key=lambda group: -len(group[1]))
+    why = tuple(f"{len(ids)} {reason}" for reason, ids in frequent)
+    return Section(title, len(results), tuple(_groups(groups.items())), why)
 
 
 def _groups(groups: Iterable[tuple[str, list[str]]]) -> Iterator[str]:

@@ -90,14 +90,17 @@ def test_an_expression_that_the_class_leaves_out_is_told_so():
     assert "drop --class" in done.stderr
 
 
-def test_a_busy_port_of_the_model_is_told_in_one_line():
+@pytest.mark.parametrize(
+    ("command", "what"), [("model", "the model cannot listen"), ("ui", "the page cannot be served")]
+)
+def test_a_busy_port_of_the_model_or_of_the_page_is_told_in_one_line(command: str, what: str):
     with socket.create_server(("127.0.0.1", 0)) as busy:
         port = busy.getsockname()[1]
-        done = called("model", "--port", str(port))
+        done = called(command, "--port", str(port))
 
     assert done.returncode == 2
     assert done.stderr == (
-        f"continuity: 127.0.0.1 port {port}: the model cannot listen: another program uses this port. Choose another with --port.\n"
+        f"continuity: 127.0.0.1 port {port}: {what}: another program uses this port. Choose another with --port.\n"
     )
 
 
@@ -143,6 +146,43 @@ def test_a_busy_port_is_told_in_one_line():
     assert done.stderr == (
         f"127.0.0.1 port {port}: the server cannot listen: another program uses this port. Choose another with --port.\n"
     )
+
+
+@pytest.mark.parametrize("command", ["serve", "model", "ui"])
+@pytest.mark.parametrize("port", ["99999", "-1"])
+def test_a_port_that_does_not_exist_is_wrong_usage(command: str, port: str):
+    done = subprocess.run(
+        [CONTINUITY, command, "--port", port], capture_output=True, text=True, check=False, timeout=60
+    )
+
+    assert done.returncode == 2
+    assert "argument --port: a port is a number from 0 to 65535" in done.stderr
+
+
+def test_an_empty_address_is_not_the_bundled_server():
+    """A variable that is not set: continuity check "$URL"."""
+    done = called("check", "")
+
+    assert done.returncode == 2
+    assert done.stderr == "continuity: the address of the target is empty. Write it as http://host:port\n"
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:8080", "localhost:8080/v1"])
+def test_an_address_without_a_scheme_is_put_right(address: str):
+    done = called("check", address)
+
+    assert done.returncode == 2
+    assert done.stderr == f'continuity: "{address}" is not a valid address. Write it as http://{address}\n'
+
+
+def test_the_events_of_a_run_are_one_object_on_each_line():
+    events = [json.loads(line) for line in called("check", "--json", "-k", "ECHO-01 or ECHO-02").stdout.splitlines()]
+    results = {each["id"]: each["verdict"] for each in events if each["event"] == "result"}
+
+    assert [each["event"] for each in events if each["event"] != "left"] == ["start", "result", "result", "end"]
+    assert {each["id"] for each in events[0]["requirements"]} == {"ECHO-01", "ECHO-02"}
+    assert results == {"ECHO-01": "pass", "ECHO-02": "pass"}
+    assert (events[-1]["verdict"], events[-1]["exit_code"], events[-1]["error"]) == ("incomplete", 5, None)
 
 
 def test_the_bundled_server_calls_itself_as_users_call_it():

@@ -1,35 +1,21 @@
 """report.html in a real browser: Debian's Chromium, headless, from file://, with no network."""
 
-import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from chromium import brightness, chromium
+from playwright.sync_api import Browser, Page
 from recorded import load
 
-CHROMIUM = Path("/usr/bin/chromium")
-QUIET = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
 DESK, PHONE = {"width": 1200, "height": 900}, {"width": 390, "height": 844}
 Open = Callable[..., Page]
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    if not CHROMIUM.exists():
-        pytest.fail(f"{CHROMIUM} is missing: install it with apt-get install -y chromium")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
+    with chromium() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture
@@ -251,10 +237,6 @@ def test_text_can_be_read_in_both_colour_schemes(opened: Open, failing: Path, sc
     ink, paper = (brightness(page, f"getComputedStyle(document.body).{name}") for name in ("color", "backgroundColor"))
 
     assert (paper > 200 and ink < 60) if scheme == "light" else (paper < 40 and ink > 200)
-
-
-def brightness(page: Page, colour: str) -> float:
-    return sum(map(int, re.findall(r"\d+", page.evaluate(colour))[:3])) / 3
 
 
 @pytest.mark.parametrize("run", ["failing", "nasty", "large"])
