@@ -40,7 +40,7 @@ async def _serve(settings: Settings, parts: Parts) -> None:
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with serving(settings, parts) as url:
         logger = logging.getLogger("continuity")
-        logger.info("sessions are stored in %s (--db)", settings.db)
+        logger.info("sessions are stored in %s (--db)", settings.shown_db)
         for warning in settings.warnings():
             logger.warning("%s", warning)
         # What is loaded now stays until the end: the garbage collector need not look at it again and again.

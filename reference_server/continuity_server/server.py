@@ -7,7 +7,7 @@ import errno
 import os
 import socket
 import tempfile
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar, cast
@@ -18,7 +18,7 @@ from continuity_server.http.app import App
 from continuity_server.http.chat import ChatHandler, ChatStream
 from continuity_server.http.control import ControlHandler
 from continuity_server.http.conversations import ConversationsHandler
-from continuity_server.http.middleware import Middleware
+from continuity_server.http.middleware import Handler, Middleware
 from continuity_server.http.request import Access
 from continuity_server.http.response_events import ResponseEvents
 from continuity_server.http.responses import ResponsesHandler
@@ -32,9 +32,10 @@ from continuity_server.settings import Settings
 from continuity_server.store.backfill import Backfill
 from continuity_server.store.deletions import Deletions
 from continuity_server.store.histories import Histories
+from continuity_server.store.interface import AnyStore
 from continuity_server.store.shared_locks import SharedLocks
 from continuity_server.store.store import Store
-from continuity_server.store.upgrade import Upgrade
+from continuity_server.store.upgrade import StoreUnusableError, Upgrade
 from continuity_server.store.wal import database_file
 from continuity_server.store.writer import Writer
 from continuity_server.turn.agent import Agent
@@ -54,6 +55,7 @@ _IDLE_SECONDS: Final = 60.0
 _READER_SECONDS: Final = 10.0
 """How long a client may take nothing of an answer that waits for it."""
 _BACKLOG: Final = 1024
+_OF_SQLITE: Final = (Backfill, Deletions, Histories, SharedLocks, Store, Upgrade, Writer)
 P = TypeVar("P")
 
 
@@ -70,6 +72,9 @@ class Parts:
 
     def __init__(self, replaced: Mapping[type, type] | None = None) -> None:
         self._replaced = replaced or {}
+
+    def has_replaced(self, parts: Collection[type]) -> bool:
+        return any(part in self._replaced for part in parts)
 
     def __getitem__(self, part: type[P]) -> type[P]:
         return cast("type[P]", self._replaced.get(part, part))
@@ -102,15 +107,15 @@ async def serving(settings: Settings, parts: Parts) -> AsyncIterator[str]:
     """Listen while the block lasts, and give the URL; then finish running turns (bounded) and close the store."""
     async with AsyncExitStack() as stack:
         rules = parts[Rules](settings.options)
-        store = open_store(settings, rules, parts)
-        stack.callback(store.close)
+        store = await _opened(settings, rules, parts, stack)
         model: Model = HttpModel(settings.model, settings.model_key) if settings.model else BuiltinModel()
         stack.push_async_callback(model.close)
         offered = settings.options.environment != "none"
         workspace = Workspace(_workspace_folder(settings, stack), offered=offered)
         app = assemble(settings=settings, parts=parts, rules=rules, store=store, model=model, workspace=workspace)
         runner = web.AppRunner(
-            app.build(), access_log=None, shutdown_timeout=_SHUTDOWN_SECONDS, keepalive_timeout=_IDLE_SECONDS
+            _waiting(app.build()) if settings.is_postgres else app.build(),
+            access_log=None, shutdown_timeout=_SHUTDOWN_SECONDS, keepalive_timeout=_IDLE_SECONDS
         )
         await runner.setup()
         stack.push_async_callback(runner.cleanup)
@@ -143,8 +148,40 @@ def open_store(settings: Settings, rules: Rules, parts: Parts) -> Store:
     return parts[Store](connection, rules, histories, deletions, backfill, writer, shared)
 
 
+async def _opened(settings: Settings, rules: Rules, parts: Parts, stack: AsyncExitStack) -> AnyStore:
+    """Open the store. It is closed with the stack."""
+    if not settings.is_postgres:
+        store = open_store(settings, rules, parts)
+        stack.callback(store.close)
+        return store
+    if parts.has_replaced(_OF_SQLITE):
+        raise UnknownDefectError("A defect of these changes the store on SQLite: it cannot be used on PostgreSQL.")
+    try:
+        from continuity_server.store.postgres.upgrade import open_postgres  # noqa: PLC0415 - its driver is an extra
+    except ModuleNotFoundError as missing:
+        raise StoreUnusableError(
+            f"{missing.name} is not installed, which PostgreSQL needs: pip install 'session-continuity[postgres]'."
+        ) from None
+    mend = settings.controls is not None
+    postgres = await open_postgres(settings.db, rules, settings.first_principal, mend=mend)
+    stack.push_async_callback(postgres.close)
+    return postgres
+
+
+def _waiting(application: web.Application) -> web.Application:
+    """Let plain calls wait for PostgreSQL in every request."""
+    from continuity_server.store.postgres.waiting import run_waiting  # noqa: PLC0415 - as above
+
+    @web.middleware
+    async def may_wait(request: web.Request, handler: Handler) -> web.StreamResponse:
+        return await run_waiting(handler, request)
+
+    application.middlewares.insert(0, may_wait)
+    return application
+
+
 def assemble(  # noqa: PLR0913 - the root knows everything
-    *, settings: Settings, parts: Parts, rules: Rules, store: Store, model: Model, workspace: Workspace
+    *, settings: Settings, parts: Parts, rules: Rules, store: AnyStore, model: Model, workspace: Workspace
 ) -> App:
     """Build the agent and the handlers, and give each what it needs."""
     locks = parts[Locks](rules, store.locks)
@@ -176,6 +213,10 @@ def assemble(  # noqa: PLR0913 - the root knows everything
 
 def _workspace_folder(settings: Settings, stack: AsyncExitStack) -> Path:
     """ENV-03: the workspace is beside the database, so that both survive a restart."""
+    if settings.workspace is not None:
+        return Path(settings.workspace)
+    if settings.is_postgres:
+        return Path(f"workspace-{settings.shown_db.rpartition('/')[2] or 'continuity'}")
     if settings.db == ":memory:":
         return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="continuity-")))
     database = Path(settings.db)
