@@ -137,13 +137,16 @@ def parse(arguments: list[str] | None = None) -> Settings:
         from_environment = _keys(os.environ.get("CONTINUITY_KEYS", ""))
     except argparse.ArgumentTypeError as error:
         parser.error(f"CONTINUITY_KEYS: {error}")
+    database = values.db or os.environ.get("CONTINUITY_DB") or DATABASE
+    if values.replicas > 1 and database == ":memory:":
+        parser.error("--replicas: each process would have a :memory: database of its own. Name a file, or PostgreSQL.")
     keys = (*values.key, *values.key_file, *from_environment)
     # What one principal's tools wrote must not be there for another's, unless the operator says so.
     apart = {"environment": "per-session"} if len({key.principal for key in keys}) > 1 else {}
     return Settings(
         host=values.host,
         port=values.port,
-        db=values.db or os.environ.get("CONTINUITY_DB") or DATABASE,
+        db=database,
         workspace=values.workspace,
         replicas=values.replicas,
         keys=keys,
