@@ -42,14 +42,15 @@ async def create(cluster: str, folder: Path) -> None:
 
 
 class PostgresOldStore:
-    """Old databases in a cluster."""
+    """Old databases in a cluster. `superuser`: the URL for what its owner may not do, which is to disconnect PostgreSQL's own processes."""
 
-    def __init__(self, cluster: str) -> None:
+    def __init__(self, cluster: str, superuser: str) -> None:
         self._cluster = cluster
+        self._superuser = superuser
 
     async def replace(self, folder: Path, rows: Sequence[OldRow]) -> None:
         """Put a database of the old schema with these rows in the place of the target's."""
-        async with _connected(self._cluster.replace("{database}", "postgres")) as connection:
+        async with _connected(self._superuser) as connection:
             await connection.execute(f"DROP DATABASE IF EXISTS {name_of(folder)} WITH (FORCE)")
         await create(self._cluster, folder)
         async with _connected(database_of(self._cluster, folder)) as connection:

@@ -29,7 +29,7 @@ class ReferencePostgresTarget:
 
 def reference_postgres_profile(extra: tuple[str, ...] = ()) -> Profile:
     """The profile of the bundled server on PostgreSQL. `extra`: more arguments of the server, such as `--defect=NAME`."""
-    cluster = _cluster().url("{database}")
+    cluster, superuser = _cluster().url("{database}"), _cluster().url("postgres", role="postgres")
     where = (f"--cluster={cluster}", "--folder={folder}", f"--replicas={_REPLICAS}")
     program = ("continuity_plugins.one_address", "--port={port}", *where, "--workspace={folder}/workspace")
     own = reference_profile(extra, program=program)
@@ -42,7 +42,7 @@ def reference_postgres_profile(extra: tuple[str, ...] = ()) -> Profile:
         previous=_forked(own.previous),
         limits=replace(own.limits, disturbed=4),
         legacy=cluster,
-        old_store=PostgresOldStore(cluster),
+        old_store=PostgresOldStore(cluster, superuser),
         balanced=True,
     )
 

@@ -14,6 +14,7 @@ CREATE TABLE IF NOT EXISTS replicas (
 CREATE TABLE IF NOT EXISTS turn_locks (
     name TEXT PRIMARY KEY,
     holder TEXT,
+    taking TEXT,
     waiting TEXT
 );
 CREATE TABLE IF NOT EXISTS upgrades (

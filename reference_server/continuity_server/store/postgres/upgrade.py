@@ -17,6 +17,7 @@ from continuity_server.store.postgres.faults import ALL_OFF
 from continuity_server.store.postgres.leases import LeasedLocks
 from continuity_server.store.postgres.schema import lock_tables, tables
 from continuity_server.store.postgres.store import PostgresStore
+from continuity_server.store.store import StoreUnreadableError
 from continuity_server.store.upgrade import StoreUnusableError
 
 logger = logging.getLogger("continuity.upgrade")
@@ -42,7 +43,7 @@ async def open_postgres(url: str, rules: Rules, owner: str, *, mend: bool) -> Po
         await _make_lock_tables(database)
         await database.change(_Upgrade(rules, backfill, owner, mend=mend).run)
         await locks.start()
-    except (*FAILED, StoreUnwritableError) as error:
+    except (*FAILED, StoreUnreadableError, StoreUnwritableError) as error:
         await database.close()
         raise _unusable(error.__cause__ or error) from error
     return PostgresStore(database, rules, backfill, locks)
