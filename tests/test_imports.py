@@ -39,7 +39,7 @@ LAYERS = {
         "turn",
         "http",
         "defects",
-        "server",
+        "server replicas",
         "__main__",
     ],
     "continuity_conformance": [
@@ -58,8 +58,10 @@ LAYERS = {
         "cli",
     ],
     "continuity_plugins": [
-        "runtimes",
+        "runtimes postgres_cluster folder_database",
+        "one_address",
         "azure_agentserver hermes letta mastra nanobot ogx openclaw openhands reference",
+        "reference_postgres",
     ],
 }
 REPORT_KNOWS = {"core", "http", "results", "report"}

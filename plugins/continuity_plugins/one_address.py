@@ -65,7 +65,8 @@ async def _serve(port: int, replicas: int, listens: int, child: int) -> int:
 
         async with await asyncio.start_server(connected, "127.0.0.1", port, backlog=1024):
             await output.read()  # it ends with the last replica
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    _, status = await asyncio.to_thread(os.waitpid, child, 0)
+    return os.waitstatus_to_exitcode(status)
 
 
 async def _next_port(output: asyncio.StreamReader) -> int:

@@ -42,7 +42,7 @@ class Cluster:
 
     def __init__(self) -> None:
         self._user = _USER if os.geteuid() == 0 else None
-        self._folder = Path(tempfile.mkdtemp(prefix="continuity-pg-", dir="/tmp"))  # noqa: S108 - the path of a socket may have 107 characters
+        self._folder = Path(tempfile.mkdtemp(prefix="continuity-pg-", dir="/tmp"))
         self._running: subprocess.Popen[bytes] | None = None
         if self._user is not None:
             shutil.chown(self._folder, self._user)

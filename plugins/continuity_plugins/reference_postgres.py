@@ -4,8 +4,7 @@ import os
 from dataclasses import replace
 from functools import cache
 
-from continuity_conformance.plugin import KitError, Process, Profile, Say
-from continuity_plugins.folder_database import PostgresOldStore
+from continuity_conformance.plugin import KitError, OldStore, Process, Profile, Say
 from continuity_plugins.postgres_cluster import Cluster, NoPostgresError
 from continuity_plugins.reference import reference_profile
 
@@ -42,13 +41,22 @@ def reference_postgres_profile(extra: tuple[str, ...] = ()) -> Profile:
         previous=_forked(own.previous),
         limits=replace(own.limits, disturbed=4),
         legacy=cluster,
-        old_store=PostgresOldStore(cluster, superuser),
+        old_store=_old_store(cluster, superuser),
         balanced=True,
     )
 
 
 def _forked(process: Process) -> Process:
     return replace(process, preload=(*process.preload, *_PRELOAD))
+
+
+def _old_store(cluster: str, superuser: str) -> OldStore:
+    try:
+        from continuity_plugins.folder_database import PostgresOldStore  # noqa: PLC0415 - its driver is an extra
+    except ModuleNotFoundError as missing:
+        do = "pip install 'session-continuity[postgres]'"
+        raise KitError(f"{missing.name} is not installed.", where="reference-postgres", do=do) from None
+    return PostgresOldStore(cluster, superuser)
 
 
 @cache

@@ -115,7 +115,9 @@ async def serving(settings: Settings, parts: Parts) -> AsyncIterator[str]:
         app = assemble(settings=settings, parts=parts, rules=rules, store=store, model=model, workspace=workspace)
         runner = web.AppRunner(
             _waiting(app.build()) if settings.is_postgres else app.build(),
-            access_log=None, shutdown_timeout=_SHUTDOWN_SECONDS, keepalive_timeout=_IDLE_SECONDS
+            access_log=None,
+            shutdown_timeout=_SHUTDOWN_SECONDS,
+            keepalive_timeout=_IDLE_SECONDS,
         )
         await runner.setup()
         stack.push_async_callback(runner.cleanup)

@@ -176,7 +176,11 @@ def _parser() -> argparse.ArgumentParser:
         metavar="DB",
         help='SQLite file, ":memory:", or postgresql://user@host/database; or set CONTINUITY_DB (default: continuity.db)',
     )
-    add("--workspace", metavar="FOLDER", help="folder of the workspace tool (default: workspace-DB, beside the database)")
+    add(
+        "--workspace",
+        metavar="FOLDER",
+        help="folder of the workspace tool (default: workspace-DB, beside the database)",
+    )
     add(
         "--replicas",
         type=_positive,

@@ -73,9 +73,7 @@ class _Connector(aiohttp.TCPConnector):
 class Transport:
     """Sends requests over one connection pool."""
 
-    def __init__(
-        self, turn_seconds: float, trusted: ssl.SSLContext | None = None, *, balanced: bool = False
-    ) -> None:
+    def __init__(self, turn_seconds: float, trusted: ssl.SSLContext | None = None, *, balanced: bool = False) -> None:
         self._seconds = turn_seconds
         self._balanced = balanced
         self._trusted = trusted or ssl.create_default_context()

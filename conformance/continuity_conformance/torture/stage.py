@@ -50,7 +50,9 @@ class Stage:
         profile = self.target.profile
         _require_control(self.target, self.plan)
         async with AsyncExitStack() as stack:
-            transport = await stack.enter_async_context(Transport(profile.limits.turn_seconds, trust(profile.ca), balanced=profile.balanced))
+            transport = await stack.enter_async_context(
+                Transport(profile.limits.turn_seconds, trust(profile.ca), balanced=profile.balanced)
+            )
             probe = CampaignProbe(profile.summary)
             url = await stack.enter_async_context(listening(probe))
             server = await self._server(profile, url, stack)

@@ -12,8 +12,8 @@ from continuity_server.rules.compress import FORK, Session
 from continuity_server.rules.error import Case, Refusal, invalid
 from continuity_server.settings import Settings, is_loopback
 from continuity_server.store.faults import Fault
-from continuity_server.store.records import HistoryWrite, Write
 from continuity_server.store.interface import AnyStore
+from continuity_server.store.records import HistoryWrite, Write
 from continuity_server.turn.commit import Committer
 from continuity_server.turn.resolve import Resolver
 

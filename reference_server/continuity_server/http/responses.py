@@ -21,7 +21,9 @@ from continuity_server.turn.types import NoSink, Outcome, TurnOutput, TurnReques
 class ResponsesHandler:
     """The endpoints."""
 
-    def __init__(self, rules: Rules, access: Access, agent: Agent, store: AnyStore, events: type[ResponseEvents]) -> None:
+    def __init__(
+        self, rules: Rules, access: Access, agent: Agent, store: AnyStore, events: type[ResponseEvents]
+    ) -> None:
         self._rules = rules
         self._access = access
         self._agent = agent

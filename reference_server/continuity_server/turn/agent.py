@@ -14,8 +14,8 @@ from continuity_server.model.types import ModelFailedError
 from continuity_server.rules import Rules
 from continuity_server.rules.echo import SessionInfo
 from continuity_server.rules.error import Case, Refusal
-from continuity_server.store.records import Write
 from continuity_server.store.interface import AnyStore
+from continuity_server.store.records import Write
 from continuity_server.store.store import StoreUnreadableError
 from continuity_server.turn.commit import Committer
 from continuity_server.turn.history import HistoryReader

@@ -9,8 +9,8 @@ from continuity_server.rules.echo import Surface
 from continuity_server.rules.error import Case, Refusal
 from continuity_server.rules.messages import Messages
 from continuity_server.store.disk import StoreUnwritableError
-from continuity_server.store.records import Ended, HistoryWrite, Replay, SlugWrite, Write
 from continuity_server.store.interface import AnyStore
+from continuity_server.store.records import Ended, HistoryWrite, Replay, SlugWrite, Write
 from continuity_server.turn.summarise import Compression
 from continuity_server.turn.types import Destination, Turn, TurnInput, TurnOutput
 

@@ -6,8 +6,8 @@ from continuity_server.rules import Rules
 from continuity_server.rules.compress import Session
 from continuity_server.rules.echo import Surface
 from continuity_server.rules.error import Case, Refusal
-from continuity_server.store.records import StoredResponse, StoredSlug
 from continuity_server.store.interface import AnyStore
+from continuity_server.store.records import StoredResponse, StoredSlug
 from continuity_server.store.store import StoreUnreadableError
 from continuity_server.turn.tips import Tips
 from continuity_server.turn.types import Destination, TurnRequest

@@ -101,9 +101,9 @@ class _Line:
         await ensure_session(connection, owner, Session(session, session))
         query = "SELECT epoch, next FROM sessions WHERE owner=$1 AND id=$2 FOR UPDATE"
         key = (stored(owner), stored(session))
-        line._epoch, line._next = await connection.fetchrow(query, *key)  # noqa: SLF001 - its own
+        line._epoch, line._next = await connection.fetchrow(query, *key)
         query = "SELECT data FROM messages WHERE owner=$1 AND session=$2 AND epoch=$3 ORDER BY seq"
-        line._messages = [json.loads(row[0]) for row in await connection.fetch(query, *key, line._epoch)]  # noqa: SLF001
+        line._messages = [json.loads(row[0]) for row in await connection.fetch(query, *key, line._epoch)]
         return line
 
     async def take(self, history: Messages) -> tuple[int, int]:

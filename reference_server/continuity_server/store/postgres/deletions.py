@@ -10,8 +10,7 @@ _WITH_SESSION: Final = (
     # A slug of the old schema is found by its response, so slugs go before responses.
     "DELETE FROM conversation_objects WHERE owner=$1 AND id IN (SELECT name FROM conversations WHERE owner=$1 AND session=$2)",
     "DELETE FROM conversations WHERE owner=$1 AND session=$2",
-    "DELETE FROM conversations WHERE owner=$1 AND session IS NULL AND response_id IN "
-    "(SELECT response_id FROM responses WHERE owner=$1 AND session=$2)",
+    "DELETE FROM conversations WHERE owner=$1 AND session IS NULL AND response_id IN (SELECT response_id FROM responses WHERE owner=$1 AND session=$2)",
     "DELETE FROM responses WHERE owner=$1 AND session=$2",
     "DELETE FROM replays WHERE owner=$1 AND (scope=$2 OR root=$2)",
     "DELETE FROM sessions WHERE owner=$1 AND id=$2",

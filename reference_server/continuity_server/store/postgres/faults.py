@@ -20,13 +20,16 @@ _ON: Final = {
     Fault.READ: [
         statement
         for table, columns in _CONTENT.items()
-        for statement in (f"REVOKE SELECT ON {table} FROM CURRENT_USER", f"GRANT SELECT ({columns}) ON {table} TO CURRENT_USER")
+        for statement in (
+            f"REVOKE SELECT ON {table} FROM CURRENT_USER",  # noqa: S608 - the names are ours
+            f"GRANT SELECT ({columns}) ON {table} TO CURRENT_USER",
+        )
     ],
     Fault.WRITE: [f"REVOKE INSERT, UPDATE, DELETE ON {_WRITTEN} FROM CURRENT_USER"],
-    Fault.LINEAGE: [f"REVOKE SELECT ON {_LINEAGE} FROM CURRENT_USER"],
+    Fault.LINEAGE: [f"REVOKE SELECT ON {_LINEAGE} FROM CURRENT_USER"],  # noqa: S608 - as above
 }
 _OFF: Final = {
-    Fault.READ: [f"GRANT SELECT ON {', '.join(_CONTENT)} TO CURRENT_USER"],
+    Fault.READ: [f"GRANT SELECT ON {table} TO CURRENT_USER" for table in _CONTENT],
     Fault.WRITE: [f"GRANT INSERT, UPDATE, DELETE ON {_WRITTEN} TO CURRENT_USER"],
     Fault.LINEAGE: [f"GRANT SELECT ON {_LINEAGE} TO CURRENT_USER"],
 }

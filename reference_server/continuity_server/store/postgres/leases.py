@@ -26,16 +26,14 @@ _BEAT_SECONDS: Final = 0.5
 _POLL_SECONDS: Final = 0.005
 _LONGEST_POLL_SECONDS: Final = 0.04
 
-_ALIVE: Final = f"(SELECT id FROM replicas WHERE seen > now() - {_LEASE})"
+_ALIVE: Final = f"(SELECT id FROM replicas WHERE seen > now() - {_LEASE})"  # noqa: S608 - the texts are ours
 _TAKE: Final = f"""
 INSERT INTO turn_locks AS held (name, holder, taking) VALUES ($1, $2, $3)
 ON CONFLICT (name) DO UPDATE SET holder=$2, taking=$3, waiting=NULL
 WHERE (held.holder IS NULL OR held.holder=$2 OR held.holder NOT IN {_ALIVE})
 AND (held.waiting IS NULL OR held.waiting=$2 OR held.waiting NOT IN {_ALIVE})
 """  # noqa: S608 - the texts are ours
-_WAIT: Final = (
-    f"UPDATE turn_locks SET waiting=$2 WHERE name=$1 AND (waiting IS NULL OR waiting NOT IN {_ALIVE})"  # noqa: S608
-)
+_WAIT: Final = f"UPDATE turn_locks SET waiting=$2 WHERE name=$1 AND (waiting IS NULL OR waiting NOT IN {_ALIVE})"  # noqa: S608
 _LEAVE: Final = "DELETE FROM turn_locks WHERE name=$1 AND taking=$3 AND (waiting IS NULL OR waiting=$2)"
 _LEAVE_TO_NEXT: Final = """
 UPDATE turn_locks SET holder=CASE WHEN taking=$3 THEN NULL ELSE holder END, taking=CASE WHEN taking=$3 THEN NULL ELSE taking END,
@@ -117,7 +115,9 @@ class LeasedLocks:
         held = _OF_TURN.get()
         names, takings = [name for name, _ in held], [taking for _, taking in held]
         if held and len(await connection.fetch(_HELD, names, takings)) < len(held):
-            logger.warning("a turn took so long, or the database was away so long, that another process may have gone on with its session: it is not stored")
+            logger.warning(
+                "a turn took so long, or the database was away so long, that another process may have gone on with its session: it is not stored"
+            )
             raise StoreUnwritableError
 
     async def _taken(self, text: str, *, queue: bool) -> bool:

@@ -90,7 +90,9 @@ CREATE TABLE IF NOT EXISTS replays (
     PRIMARY KEY (owner, scope, key)
 )
 """
-SESSION: Final = "owner, id, root, parent, next, kind, end_reason, epoch, covered_count, covered_digest, compress_next, created"
+SESSION: Final = (
+    "owner, id, root, parent, next, kind, end_reason, epoch, covered_count, covered_digest, compress_next, created"
+)
 """The columns of a session, in the order of a row of SQLite."""
 REPLAY: Final = "owner, scope, key, fingerprint, root, header, body"
 

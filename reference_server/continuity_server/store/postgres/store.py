@@ -8,9 +8,9 @@ from typing import Any
 
 from continuity_server import fast_json
 from continuity_server.rules import Rules
+from continuity_server.rules.compress import Covered, Session
 from continuity_server.rules.messages import Message
 from continuity_server.rules.migrate import response_from_row
-from continuity_server.rules.compress import Session, Covered
 from continuity_server.store.disk import StoreUnwritableError
 from continuity_server.store.health import READ, WRITTEN
 from continuity_server.store.histories import LAST

@@ -101,4 +101,6 @@ class _Upgrade:
 
 def _unusable(error: BaseException) -> StoreUnusableError:
     reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-    return StoreUnusableError(f"The database cannot be used: {reason}. Look at --db, or at CONTINUITY_DB and PGPASSWORD.")
+    return StoreUnusableError(
+        f"The database cannot be used: {reason}. Look at --db, or at CONTINUITY_DB and PGPASSWORD."
+    )
