@@ -39,6 +39,7 @@ LAYERS = {
         "turn",
         "http",
         "defects",
+        "on_postgres",
         "server replicas",
         "__main__",
     ],
@@ -66,7 +67,7 @@ LAYERS = {
 }
 REPORT_KNOWS = {"core", "http", "results", "report"}
 MODULES_IN_A_FOLDER = 18
-IMPORTS_INSIDE_FUNCTIONS = 10
+IMPORTS_INSIDE_FUNCTIONS = 13
 PURE = {"aiohttp", "sqlite3", "asyncio", "continuity_server.store", "continuity_server.http"}
 
 

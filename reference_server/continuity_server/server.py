@@ -18,7 +18,7 @@ from continuity_server.http.app import App
 from continuity_server.http.chat import ChatHandler, ChatStream
 from continuity_server.http.control import ControlHandler
 from continuity_server.http.conversations import ConversationsHandler
-from continuity_server.http.middleware import Handler, Middleware
+from continuity_server.http.middleware import Middleware
 from continuity_server.http.request import Access
 from continuity_server.http.response_events import ResponseEvents
 from continuity_server.http.responses import ResponsesHandler
@@ -27,6 +27,7 @@ from continuity_server.model.builtin import BuiltinModel
 from continuity_server.model.http_model import HttpModel
 from continuity_server.model.types import Model
 from continuity_server.model.workspace import Workspace
+from continuity_server.on_postgres import opened_on_postgres, waiting_for
 from continuity_server.rules import Rules
 from continuity_server.settings import Settings
 from continuity_server.store.backfill import Backfill
@@ -35,7 +36,7 @@ from continuity_server.store.histories import Histories
 from continuity_server.store.interface import AnyStore
 from continuity_server.store.shared_locks import SharedLocks
 from continuity_server.store.store import Store
-from continuity_server.store.upgrade import StoreUnusableError, Upgrade
+from continuity_server.store.upgrade import Upgrade
 from continuity_server.store.wal import database_file
 from continuity_server.store.writer import Writer
 from continuity_server.turn.agent import Agent
@@ -48,6 +49,7 @@ from continuity_server.turn.tool_loop import ToolLoop
 
 if TYPE_CHECKING:
     from continuity_server.defects import Defect
+    from continuity_server.store.postgres.store import PostgresStore
 
 _SHUTDOWN_SECONDS: Final = 5.0
 _IDLE_SECONDS: Final = 60.0
@@ -107,17 +109,17 @@ async def serving(settings: Settings, parts: Parts) -> AsyncIterator[str]:
     """Listen while the block lasts, and give the URL; then finish running turns (bounded) and close the store."""
     async with AsyncExitStack() as stack:
         rules = parts[Rules](settings.options)
-        store = await _opened(settings, rules, parts, stack)
+        store = await opened(settings, rules, parts, stack)
         model: Model = HttpModel(settings.model, settings.model_key) if settings.model else BuiltinModel()
         stack.push_async_callback(model.close)
         offered = settings.options.environment != "none"
         workspace = Workspace(_workspace_folder(settings, stack), offered=offered)
         app = assemble(settings=settings, parts=parts, rules=rules, store=store, model=model, workspace=workspace)
+        application = app.build()
+        if not isinstance(store, Store):
+            waiting_for(store, application)
         runner = web.AppRunner(
-            _waiting(app.build()) if settings.is_postgres else app.build(),
-            access_log=None,
-            shutdown_timeout=_SHUTDOWN_SECONDS,
-            keepalive_timeout=_IDLE_SECONDS,
+            application, access_log=None, shutdown_timeout=_SHUTDOWN_SECONDS, keepalive_timeout=_IDLE_SECONDS
         )
         await runner.setup()
         stack.push_async_callback(runner.cleanup)
@@ -150,7 +152,7 @@ def open_store(settings: Settings, rules: Rules, parts: Parts) -> Store:
     return parts[Store](connection, rules, histories, deletions, backfill, writer, shared)
 
 
-async def _opened(settings: Settings, rules: Rules, parts: Parts, stack: AsyncExitStack) -> AnyStore:
+async def opened(settings: Settings, rules: Rules, parts: Parts, stack: AsyncExitStack) -> "Store | PostgresStore":
     """Open the store. It is closed with the stack."""
     if not settings.is_postgres:
         store = open_store(settings, rules, parts)
@@ -158,28 +160,9 @@ async def _opened(settings: Settings, rules: Rules, parts: Parts, stack: AsyncEx
         return store
     if parts.has_replaced(_OF_SQLITE):
         raise UnknownDefectError("A defect of these changes the store on SQLite: it cannot be used on PostgreSQL.")
-    try:
-        from continuity_server.store.postgres.upgrade import open_postgres  # noqa: PLC0415 - its driver is an extra
-    except ModuleNotFoundError as missing:
-        raise StoreUnusableError(
-            f"{missing.name} is not installed, which PostgreSQL needs: pip install 'session-continuity[postgres]'."
-        ) from None
-    mend = settings.controls is not None
-    postgres = await open_postgres(settings.db, rules, settings.first_principal, mend=mend)
+    postgres = await opened_on_postgres(settings, rules)
     stack.push_async_callback(postgres.close)
     return postgres
-
-
-def _waiting(application: web.Application) -> web.Application:
-    """Let plain calls wait for PostgreSQL in every request."""
-    from continuity_server.store.postgres.waiting import run_waiting  # noqa: PLC0415 - as above
-
-    @web.middleware
-    async def may_wait(request: web.Request, handler: Handler) -> web.StreamResponse:
-        return await run_waiting(handler, request)
-
-    application.middlewares.insert(0, may_wait)
-    return application
 
 
 def assemble(  # noqa: PLR0913 - the root knows everything

@@ -9,7 +9,7 @@ from databases import KINDS, new_database
 
 from continuity_server.rules import Rules
 from continuity_server.rules.compress import Covered
-from continuity_server.server import Parts, _opened
+from continuity_server.server import Parts, opened
 from continuity_server.settings import Options, Settings
 from continuity_server.store.disk import StoreUnwritableError
 from continuity_server.store.faults import Fault
@@ -26,12 +26,12 @@ def play(request, tmp_path):
     """Plays a test on a store that is opened anew each time, on one database."""
     settings = Settings(db=new_database(request.param, tmp_path), controls="token")
 
-    async def opened(test):
+    async def on_store(test):
         async with AsyncExitStack() as stack:
-            store = await _opened(settings, Rules(Options()), Parts(), stack)
+            store = await opened(settings, Rules(Options()), Parts(), stack)
             return await run_waiting(test, store)
 
-    return lambda test: asyncio.run(opened(test))
+    return lambda test: asyncio.run(on_store(test))
 
 
 def said(text, role="user"):

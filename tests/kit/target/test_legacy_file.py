@@ -127,6 +127,6 @@ def test_a_journal_may_disappear_at_any_moment(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(Server, "database", database)
     server = Server("", Profile("mine"))
 
-    seen = [[name for name, *_ in server._database_state()] for _ in range(2)]
+    seen = [[name for name, *_ in asyncio.run(server._database_state())] for _ in range(2)]
 
     assert seen == [[database.name, journal.name], [database.name]]

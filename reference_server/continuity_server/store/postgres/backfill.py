@@ -59,7 +59,7 @@ class PostgresBackfill:
             logger.info("took over %d responses of the old schema", len(rows))
 
     async def _take_over(self, connection: Any, owner: str, session: str, rows: Sequence[_OldRow]) -> None:
-        line = await _Line.of(connection, self._rules, owner, session)
+        line = await _OldLine.of(connection, self._rules, owner, session)
         for old in rows:
             epoch, upto = await line.take(old.history)
             query = "UPDATE responses SET session=$1, epoch=$2, upto=$3 WHERE owner=$4 AND response_id=$5"
@@ -84,7 +84,7 @@ class PostgresBackfill:
         return found
 
 
-class _Line:
+class _OldLine:
     """The history of one session, whose row is locked, and the place of old responses in it. Within an epoch, messages are numbered from 1."""
 
     def __init__(self, connection: Any, rules: Rules, key: tuple[str, str]) -> None:
@@ -96,7 +96,7 @@ class _Line:
         self._messages: Messages = []
 
     @classmethod
-    async def of(cls, connection: Any, rules: Rules, owner: str, session: str) -> "_Line":
+    async def of(cls, connection: Any, rules: Rules, owner: str, session: str) -> "_OldLine":
         line = cls(connection, rules, (owner, session))
         await ensure_session(connection, owner, Session(session, session))
         query = "SELECT epoch, next FROM sessions WHERE owner=$1 AND id=$2 FOR UPDATE"

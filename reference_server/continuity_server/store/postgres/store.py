@@ -4,7 +4,7 @@ import contextlib
 import json
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from continuity_server import fast_json
 from continuity_server.rules import Rules
@@ -20,13 +20,15 @@ from continuity_server.store.postgres.database import Database, read_back
 from continuity_server.store.postgres.faults import RevokedPrivileges
 from continuity_server.store.postgres.leases import LeasedLocks
 from continuity_server.store.postgres.schema import REPLAY, SESSION
-from continuity_server.store.postgres.waiting import waited
+from continuity_server.store.postgres.waiting import run_waiting, waited
 from continuity_server.store.postgres.write import apply, execute, touch
 from continuity_server.store.records import Replay, StoredConversation, StoredResponse, StoredSlug, Write
 from continuity_server.store.store import StoreUnreadableError
 
 logger = logging.getLogger("continuity.store")
 
+T = TypeVar("T")
+R = TypeVar("R")
 Change = Callable[[Any], Awaitable[None]]
 
 
@@ -39,6 +41,10 @@ class PostgresStore:
         self._backfill = backfill
         self.locks = locks
         self.faults = RevokedPrivileges(database)
+
+    async def attend(self, answer: Callable[[T], Awaitable[R]], request: T) -> R:
+        """Answer a request. Its reads may wait for the database."""
+        return await run_waiting(answer, request)
 
     async def close(self) -> None:
         await self.locks.close()
