@@ -9,7 +9,11 @@ from continuity_plugins.postgres_cluster import Cluster, NoPostgresError
 from continuity_plugins.reference import reference_profile
 
 _REPLICAS = 3
-_PRELOAD = ("continuity_plugins.one_address", "continuity_server.replicas", "continuity_server.store.postgres.upgrade")
+_PRELOAD = (
+    "continuity_plugins.folder_database",
+    "continuity_server.replicas",
+    "continuity_server.store.postgres.upgrade",
+)
 _DO = "Install PostgreSQL (Debian: apt-get install postgresql)."
 
 

@@ -283,6 +283,28 @@ def test_rows_that_an_old_program_writes_are_taken_over_once_by_replicas_that_se
         assert [len(servers[0].stored(f"s{k}")) for k in (1, 3, 19)] == [2, 8, 2]
 
 
+def test_a_replica_that_starts_does_not_disturb_the_turns_of_the_others(tmp_path):
+    """A start that locked tables would cross the transactions of turns: PostgreSQL then ends one of the two."""
+    database = new_database("postgres", tmp_path)
+    with on_database(database, tmp_path, count=1) as [server], ThreadPoolExecutor(4) as pool:
+        over, statuses = threading.Event(), []
+
+        def client(number):
+            while not over.is_set():
+                statuses.append(server.respond("text", conversation=f"slug {number}")[0])
+
+        clients = [pool.submit(client, number) for number in range(4)]
+        for _ in range(3):
+            with on_database(database, tmp_path, count=1) as [other]:
+                statuses.append(other.respond("text", conversation="slug 0")[0])
+        over.set()
+        for each in clients:
+            each.result(30)
+
+        assert len(statuses) > 20
+        assert set(statuses) == {200}
+
+
 @pytest.fixture
 def own_cluster():
     """A PostgreSQL that a test may stop."""

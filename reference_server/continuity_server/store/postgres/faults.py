@@ -33,6 +33,11 @@ _OFF: Final = {
     Fault.WRITE: [f"GRANT INSERT, UPDATE, DELETE ON {_WRITTEN} TO CURRENT_USER"],
     Fault.LINEAGE: [f"GRANT SELECT ON {_LINEAGE} TO CURRENT_USER"],
 }
+WORKS: Final = (
+    "SELECT bool_and(has_table_privilege(name, 'SELECT') AND has_table_privilege(name, 'INSERT') "
+    f"AND has_table_privilege(name, 'UPDATE') AND has_table_privilege(name, 'DELETE')) FROM unnest('{{{_WRITTEN}}}'::text[]) AS name"  # noqa: S608 - the names are ours
+)
+"""Whether no fault is on."""
 ALL_OFF: Final = [statement for statements in _OFF.values() for statement in statements]
 """What a start does, so that no fault outlives it."""
 

@@ -13,7 +13,7 @@ from continuity_server.rules import Rules
 from continuity_server.store.disk import StoreUnwritableError
 from continuity_server.store.postgres.backfill import ONE_AT_A_TIME, PostgresBackfill
 from continuity_server.store.postgres.database import FAILED, Database, stored
-from continuity_server.store.postgres.faults import ALL_OFF
+from continuity_server.store.postgres.faults import ALL_OFF, WORKS
 from continuity_server.store.postgres.leases import LeasedLocks
 from continuity_server.store.postgres.schema import lock_tables, tables
 from continuity_server.store.postgres.store import PostgresStore
@@ -25,6 +25,10 @@ logger = logging.getLogger("continuity.upgrade")
 _OLD_COLUMNS: Final = {"conversations": "name, response_id", "responses": "response_id, data, accessed_at"}
 _COLUMNS: Final = (
     "SELECT column_name FROM information_schema.columns WHERE table_schema=current_schema() AND table_name=$1"
+)
+_THERE: Final = (
+    "SELECT tablename FROM pg_tables WHERE schemaname=current_schema() "
+    "UNION SELECT indexname FROM pg_indexes WHERE schemaname=current_schema()"
 )
 _ATTEMPTS: Final = 20
 _PAUSE_SECONDS: Final = 0.1
@@ -80,13 +84,20 @@ class _Upgrade:
             logger.info("the database has the old schema: upgrading it")
         for table in old:
             await connection.execute(f"ALTER TABLE {table} RENAME TO old_{table}")
-        for statement in tables(str(stored(self._owner))):
-            await connection.execute(statement)
+        await self._make_tables(connection)
         for table in old:
             await self._copy(connection, table)
-        for statement in ALL_OFF if self._mend else ():
-            await connection.execute(statement)
+        if self._mend and not await connection.fetchval(WORKS):
+            for statement in ALL_OFF:
+                await connection.execute(statement)
         await self._backfill.run(connection)
+
+    async def _make_tables(self, connection: Any) -> None:
+        """Make what is missing. `IF NOT EXISTS` alone would lock tables that are there, and cross the turns of other replicas."""
+        there = {row[0] for row in await connection.fetch(_THERE)}
+        for statement in tables(str(stored(self._owner))):
+            if statement.split("IF NOT EXISTS ")[1].split()[0] not in there:
+                await connection.execute(statement)
 
     async def _columns(self, connection: Any, table: str) -> set[str]:
         return {row[0] for row in await connection.fetch(_COLUMNS, table)}
