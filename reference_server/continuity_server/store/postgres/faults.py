@@ -34,8 +34,8 @@ _OFF: Final = {
     Fault.LINEAGE: [f"GRANT SELECT ON {_LINEAGE} TO CURRENT_USER"],
 }
 WORKS: Final = (
-    "SELECT bool_and(has_table_privilege(name, 'SELECT') AND has_table_privilege(name, 'INSERT') "
-    f"AND has_table_privilege(name, 'UPDATE') AND has_table_privilege(name, 'DELETE')) FROM unnest('{{{_WRITTEN}}}'::text[]) AS name"  # noqa: S608 - the names are ours
+    "SELECT bool_and(has_table_privilege(name, 'SELECT') AND has_table_privilege(name, 'INSERT') "  # noqa: S608 - our names
+    f"AND has_table_privilege(name, 'UPDATE') AND has_table_privilege(name, 'DELETE')) FROM unnest('{{{_WRITTEN}}}'::text[]) AS name"
 )
 """Whether no fault is on."""
 ALL_OFF: Final = [statement for statements in _OFF.values() for statement in statements]
