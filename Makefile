@@ -5,7 +5,7 @@ READY := .venv/.ready
 # Without bytecode files, every server that the tests start compiles its modules anew: a third of its start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: check test pytest targets lint browser docs wheel audit matrix mutants bench bench-compare help
+.PHONY: check test pytest targets lint browser postgres browsers-and-databases docs wheel audit matrix mutants bench bench-compare help
 
 help:
 	@echo "make check   run the whole suite against the bundled server"
@@ -25,7 +25,7 @@ check: $(READY)
 	$(BIN)/continuity check
 
 test:
-	@$(MAKE) --no-print-directory -j2 $(READY) browser
+	@$(MAKE) --no-print-directory -j2 $(READY) browsers-and-databases
 	@$(MAKE) --no-print-directory -j2 lint pytest
 
 # The slowest files come first, so that no worker is left alone with one at the end.
@@ -49,6 +49,15 @@ lint: $(READY)
 # The tests of report.html, of the site and of `continuity ui` open them in a real browser.
 browser:
 	@command -v chromium > /dev/null || (echo "make: installing Debian's chromium for the tests of report.html" && apt-get update -qq && apt-get install -y -qq chromium > /dev/null)
+
+# The tests of the server on PostgreSQL start clusters of their own, so Debian need not make one.
+postgres:
+	@ls /usr/lib/postgresql/*/bin/initdb > /dev/null 2>&1 || (echo "make: installing Debian's postgresql for the tests of the server on PostgreSQL" && apt-get update -qq && apt-get install -y -qq postgresql-common > /dev/null && sed -i 's/^#*create_main_cluster.*/create_main_cluster = false/' /etc/postgresql-common/createcluster.conf && apt-get install -y -qq postgresql > /dev/null)
+
+# apt-get runs once at a time.
+browsers-and-databases:
+	@$(MAKE) --no-print-directory browser
+	@$(MAKE) --no-print-directory postgres
 
 # pip-audit has an environment of its own, so that it does not audit itself.
 audit: $(READY)

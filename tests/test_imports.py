@@ -39,7 +39,8 @@ LAYERS = {
         "turn",
         "http",
         "defects",
-        "server",
+        "on_postgres",
+        "server replicas",
         "__main__",
     ],
     "continuity_conformance": [
@@ -60,13 +61,15 @@ LAYERS = {
         "__main__",
     ],
     "continuity_plugins": [
-        "runtimes",
+        "runtimes postgres_cluster folder_database",
+        "one_address",
         "azure_agentserver hermes letta mastra nanobot ogx openclaw openhands reference",
+        "reference_postgres",
     ],
 }
 REPORT_KNOWS = {"core", "http", "results", "report"}
 MODULES_IN_A_FOLDER = 18
-IMPORTS_INSIDE_FUNCTIONS = 10
+IMPORTS_INSIDE_FUNCTIONS = 13
 PURE = {"aiohttp", "sqlite3", "asyncio", "continuity_server.store", "continuity_server.http"}
 
 

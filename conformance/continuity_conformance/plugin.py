@@ -14,6 +14,7 @@ from continuity_conformance.target.build import Build
 from continuity_conformance.target.control_context import Control, ControlContext, HttpControl
 from continuity_conformance.target.id_form import IdForm
 from continuity_conformance.target.install import Say, npm_environment, python_environment
+from continuity_conformance.target.old_database import OldRow, OldStore, old_responses, old_slugs
 from continuity_conformance.target.profile import Filling, Limits, Process, Profile, ToolCall
 from continuity_conformance.target.resolve import TargetPlugin
 
@@ -29,6 +30,8 @@ __all__ = [
     "KeyField",
     "KitError",
     "Limits",
+    "OldRow",
+    "OldStore",
     "Pack",
     "Process",
     "Profile",
@@ -41,5 +44,7 @@ __all__ = [
     "check",
     "disturbing",
     "npm_environment",
+    "old_responses",
+    "old_slugs",
     "python_environment",
 ]

@@ -14,6 +14,8 @@ _SECOND_HEADER = "X-Session-Id"
 """A header that several clients send; the server takes it where its own is absent."""
 _BODY = 1_000_000
 """The largest request body in bytes. Small, so that a larger one is sent quickly."""
+ON_SQLITE = ("continuity_server", "--port={port}", "--db={folder}/continuity.db")
+"""The module of the bundled server, and where it keeps its data."""
 _PRELOAD = ("continuity_server.server", "continuity_server.defects")
 _ENVIRONMENT = {"SSL_CERT_FILE": os.devnull, "SSL_CERT_DIR": os.devnull}
 """Its only client connection is to the probe, without TLS. To read the system's certificates would take a sixth of its start."""
@@ -31,17 +33,17 @@ class ReferenceTarget:
         return reference_profile(tuple(os.environ.get("CONTINUITY_REFERENCE", "").split()))
 
 
-def reference_profile(extra: tuple[str, ...] = (), options: Mapping[str, str] | None = None) -> Profile:
-    """The profile of the bundled server. `extra`: more arguments of the server, such as `--defect=NAME`."""
+def reference_profile(
+    extra: tuple[str, ...] = (), options: Mapping[str, str] | None = None, program: tuple[str, ...] = ON_SQLITE
+) -> Profile:
+    """The profile of the bundled server. `extra`: more arguments of the server, such as `--defect=NAME`; `program`: how it is started."""
     keys = {name: f"key-{secrets.token_hex(16)}" for name in ("alice", "bob")}
     token = secrets.token_hex(16)
     more = (*(f"--option={name}={value}" for name, value in (options or {}).items()), *extra)
     server = (
         sys.executable,
         "-m",
-        "continuity_server",
-        "--port={port}",
-        "--db={folder}/continuity.db",
+        *program,
         "--model={probe}",
         f"--max-body={_BODY}",
         f"--header={_SECOND_HEADER}",

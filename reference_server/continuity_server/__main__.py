@@ -20,8 +20,17 @@ def main(arguments: list[str] | None = None) -> int:
     if settings.list_defects:
         sys.stdout.write(json.dumps(list_defects(), indent=1) + "\n")
         return 0
+    if settings.replicas == 1:
+        return _served(settings)
+    from continuity_server.replicas import serve_all  # noqa: PLC0415 - multiprocessing would make every start slower
+
+    return serve_all(settings, _served)
+
+
+def _served(settings: Settings, stopping: int | None = None) -> int:
+    """Serve, and return the exit status. `stopping`: a file descriptor that can be read when the server must stop."""
     try:
-        asyncio.run(_serve(settings, parts_with(settings.defects)))
+        asyncio.run(_serve(settings, parts_with(settings.defects), stopping))
     except UnknownDefectError as error:
         return _fail(error, 2)
     except (StoreUnusableError, NotListeningError) as error:
@@ -34,13 +43,15 @@ def _fail(error: Exception, status: int) -> int:
     return status
 
 
-async def _serve(settings: Settings, parts: Parts) -> None:
+async def _serve(settings: Settings, parts: Parts, stopping: int | None) -> None:
     stop = asyncio.Event()
+    if stopping is not None:
+        asyncio.get_running_loop().add_reader(stopping, stop.set)
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with serving(settings, parts) as url:
         logger = logging.getLogger("continuity")
-        logger.info("sessions are stored in %s (--db)", settings.db)
+        logger.info("sessions are stored in %s (--db)", settings.shown_db)
         for warning in settings.warnings():
             logger.warning("%s", warning)
         # What is loaded now stays until the end: the garbage collector need not look at it again and again.

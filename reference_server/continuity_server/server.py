@@ -7,7 +7,7 @@ import errno
 import os
 import socket
 import tempfile
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar, cast
@@ -27,11 +27,13 @@ from continuity_server.model.builtin import BuiltinModel
 from continuity_server.model.http_model import HttpModel
 from continuity_server.model.types import Model
 from continuity_server.model.workspace import Workspace
+from continuity_server.on_postgres import opened_on_postgres, waiting_for
 from continuity_server.rules import Rules
 from continuity_server.settings import Settings
 from continuity_server.store.backfill import Backfill
 from continuity_server.store.deletions import Deletions
 from continuity_server.store.histories import Histories
+from continuity_server.store.interface import AnyStore
 from continuity_server.store.shared_locks import SharedLocks
 from continuity_server.store.store import Store
 from continuity_server.store.upgrade import Upgrade
@@ -47,6 +49,7 @@ from continuity_server.turn.tool_loop import ToolLoop
 
 if TYPE_CHECKING:
     from continuity_server.defects import Defect
+    from continuity_server.store.postgres.store import PostgresStore
 
 _SHUTDOWN_SECONDS: Final = 5.0
 _IDLE_SECONDS: Final = 60.0
@@ -54,6 +57,7 @@ _IDLE_SECONDS: Final = 60.0
 _READER_SECONDS: Final = 10.0
 """How long a client may take nothing of an answer that waits for it."""
 _BACKLOG: Final = 1024
+_OF_SQLITE: Final = (Backfill, Deletions, Histories, SharedLocks, Store, Upgrade, Writer)
 P = TypeVar("P")
 
 
@@ -70,6 +74,9 @@ class Parts:
 
     def __init__(self, replaced: Mapping[type, type] | None = None) -> None:
         self._replaced = replaced or {}
+
+    def has_replaced(self, parts: Collection[type]) -> bool:
+        return any(part in self._replaced for part in parts)
 
     def __getitem__(self, part: type[P]) -> type[P]:
         return cast("type[P]", self._replaced.get(part, part))
@@ -102,15 +109,17 @@ async def serving(settings: Settings, parts: Parts) -> AsyncIterator[str]:
     """Listen while the block lasts, and give the URL; then finish running turns (bounded) and close the store."""
     async with AsyncExitStack() as stack:
         rules = parts[Rules](settings.options)
-        store = open_store(settings, rules, parts)
-        stack.callback(store.close)
+        store = await opened(settings, rules, parts, stack)
         model: Model = HttpModel(settings.model, settings.model_key) if settings.model else BuiltinModel()
         stack.push_async_callback(model.close)
         offered = settings.options.environment != "none"
         workspace = Workspace(_workspace_folder(settings, stack), offered=offered)
         app = assemble(settings=settings, parts=parts, rules=rules, store=store, model=model, workspace=workspace)
+        application = app.build()
+        if not isinstance(store, Store):
+            waiting_for(store, application)
         runner = web.AppRunner(
-            app.build(), access_log=None, shutdown_timeout=_SHUTDOWN_SECONDS, keepalive_timeout=_IDLE_SECONDS
+            application, access_log=None, shutdown_timeout=_SHUTDOWN_SECONDS, keepalive_timeout=_IDLE_SECONDS
         )
         await runner.setup()
         stack.push_async_callback(runner.cleanup)
@@ -143,8 +152,21 @@ def open_store(settings: Settings, rules: Rules, parts: Parts) -> Store:
     return parts[Store](connection, rules, histories, deletions, backfill, writer, shared)
 
 
+async def opened(settings: Settings, rules: Rules, parts: Parts, stack: AsyncExitStack) -> "Store | PostgresStore":
+    """Open the store. It is closed with the stack."""
+    if not settings.is_postgres:
+        store = open_store(settings, rules, parts)
+        stack.callback(store.close)
+        return store
+    if parts.has_replaced(_OF_SQLITE):
+        raise UnknownDefectError("A defect of these changes the store on SQLite: it cannot be used on PostgreSQL.")
+    postgres = await opened_on_postgres(settings, rules)
+    stack.push_async_callback(postgres.close)
+    return postgres
+
+
 def assemble(  # noqa: PLR0913 - the root knows everything
-    *, settings: Settings, parts: Parts, rules: Rules, store: Store, model: Model, workspace: Workspace
+    *, settings: Settings, parts: Parts, rules: Rules, store: AnyStore, model: Model, workspace: Workspace
 ) -> App:
     """Build the agent and the handlers, and give each what it needs."""
     locks = parts[Locks](rules, store.locks)
@@ -176,6 +198,10 @@ def assemble(  # noqa: PLR0913 - the root knows everything
 
 def _workspace_folder(settings: Settings, stack: AsyncExitStack) -> Path:
     """ENV-03: the workspace is beside the database, so that both survive a restart."""
+    if settings.workspace is not None:
+        return Path(settings.workspace)
+    if settings.is_postgres:
+        return Path(f"workspace-{settings.shown_db.rpartition('/')[2] or 'continuity'}")
     if settings.db == ":memory:":
         return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="continuity-")))
     database = Path(settings.db)

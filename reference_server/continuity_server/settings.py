@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
 
 HEADER: Final = "X-Hermes-Session-Id"
 RELEASE: Final = "1.0"
@@ -15,6 +16,8 @@ DEFAULT_MODEL: Final = "continuity-agent"
 KEYLESS: Final = "single-user"
 LARGEST_BODY: Final = 16 * 1024 * 1024
 _LAST_PORT: Final = 65535
+DATABASE: Final = "continuity.db"
+POSTGRES: Final = ("postgresql://", "postgres://")
 
 # The first value is the default.
 OPTION_VALUES: Final = {
@@ -60,7 +63,9 @@ class Settings:
 
     host: str = "127.0.0.1"
     port: int = 0
-    db: str = "continuity.db"
+    db: str = field(default=DATABASE, repr=False)
+    workspace: str | None = None
+    replicas: int = 1
     keys: tuple[Key, ...] = ()
     model: str | None = None
     model_key: str | None = field(default=None, repr=False)
@@ -89,6 +94,18 @@ class Settings:
     def is_shared(self) -> bool:
         """CONCUR-06: several processes may use a database in a file."""
         return self.db != ":memory:"
+
+    @property
+    def is_postgres(self) -> bool:
+        return self.db.startswith(POSTGRES)
+
+    @property
+    def shown_db(self) -> str:
+        """The database without the secrets that its URL may have."""
+        if not self.is_postgres:
+            return self.db
+        parts = urlsplit(self.db)
+        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
     def warnings(self) -> Iterator[str]:
         """Yield what an operator may not have meant."""
@@ -121,13 +138,18 @@ def parse(arguments: list[str] | None = None) -> Settings:
         from_environment = _keys(os.environ.get("CONTINUITY_KEYS", ""))
     except argparse.ArgumentTypeError as error:
         parser.error(f"CONTINUITY_KEYS: {error}")
+    database = values.db or os.environ.get("CONTINUITY_DB") or DATABASE
+    if values.replicas > 1 and database == ":memory:":
+        parser.error("--replicas: each process would have a :memory: database of its own. Name a file, or PostgreSQL.")
     keys = (*values.key, *values.key_file, *from_environment)
     # What one principal's tools wrote must not be there for another's, unless the operator says so.
     apart = {"environment": "per-session"} if len({key.principal for key in keys}) > 1 else {}
     return Settings(
         host=values.host,
         port=values.port,
-        db=values.db,
+        db=database,
+        workspace=values.workspace,
+        replicas=values.replicas,
         keys=keys,
         model=values.model,
         model_key=os.environ.get("CONTINUITY_MODEL_KEY"),
@@ -149,7 +171,24 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     add("--port", type=_port, default=8642, help="port to listen on; 0 takes any free one (default: %(default)s)")
-    add("--db", default="continuity.db", help='SQLite file, or ":memory:" (default: %(default)s)')
+    add(
+        "--db",
+        type=_database,
+        metavar="DB",
+        help='SQLite file, ":memory:", or postgresql://user@host/database; or set CONTINUITY_DB (default: continuity.db)',
+    )
+    add(
+        "--workspace",
+        metavar="FOLDER",
+        help="folder of the workspace tool (default: workspace-DB, beside the database)",
+    )
+    add(
+        "--replicas",
+        type=_positive,
+        default=1,
+        metavar="N",
+        help="so many server processes on one database, at this port and those after it (default: %(default)s)",
+    )
     add(
         "--key-file",
         type=_key_file,
@@ -222,6 +261,14 @@ def _parser() -> argparse.ArgumentParser:
         help="others reach this address too, as behind a proxy: it is for no single user",
     )
     return parser
+
+
+def _database(text: str) -> str:
+    if text.startswith(POSTGRES) and (urlsplit(text).password is not None or "password=" in text):
+        raise argparse.ArgumentTypeError(
+            "others on this machine can see a password here: set CONTINUITY_DB to the URL, or PGPASSWORD"
+        )
+    return text
 
 
 def _key(text: str) -> Key:

@@ -5,6 +5,8 @@ from functools import partial
 
 import pytest
 import replicas
+from databases import KINDS as DATABASES
+from databases import new_database
 from reference_process import KEYS, running
 
 KINDS = {
@@ -18,10 +20,15 @@ ROTATING = ("--context", "60")
 """A context so small that a session is compressed, and goes on under another id, every few turns."""
 
 
+@pytest.fixture(params=DATABASES)
+def database(request, tmp_path):
+    return new_database(request.param, tmp_path)
+
+
 @pytest.fixture(params=[(), ROTATING], ids=["plain", "rotating"])
-def servers(request, tmp_path):
+def servers(request, tmp_path, database):
     with ExitStack() as stack:
-        start = ("--db", str(tmp_path / "c.db"), *KEYS, *request.param)
+        start = ("--db", database, "--workspace", str(tmp_path / "workspace"), *KEYS, *request.param)
         yield [stack.enter_context(running(*start)) for _ in range(2)]
 
 

@@ -73,8 +73,9 @@ class _Connector(aiohttp.TCPConnector):
 class Transport:
     """Sends requests over one connection pool."""
 
-    def __init__(self, turn_seconds: float, trusted: ssl.SSLContext | None = None) -> None:
+    def __init__(self, turn_seconds: float, trusted: ssl.SSLContext | None = None, *, balanced: bool = False) -> None:
         self._seconds = turn_seconds
+        self._balanced = balanced
         self._trusted = trusted or ssl.create_default_context()
         self._session: aiohttp.ClientSession | None = None
         self.sent = 0
@@ -85,7 +86,8 @@ class Transport:
         """How many POST requests were sent to each origin."""
 
     async def __aenter__(self) -> Self:
-        connector = _Connector(limit=0, keepalive_timeout=IDLE_SECONDS, ssl=self._trusted)
+        idle = None if self._balanced else IDLE_SECONDS
+        connector = _Connector(limit=0, keepalive_timeout=idle, force_close=self._balanced, ssl=self._trusted)
         self._session = aiohttp.ClientSession(connector=connector, timeout=aiohttp.ClientTimeout(total=None))
         # aiohttp would silently repeat a lost GET or DELETE, even on a new connection: a loss must be seen, and a repeated DELETE is 404.
         self._session._retry_connection = False  # noqa: SLF001 - there is no public switch

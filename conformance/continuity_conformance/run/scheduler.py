@@ -72,7 +72,7 @@ class Scheduler:
     async def open(self) -> None:
         """Start the probe and the target where the kit starts it, connect, and calibrate."""
         self._transport = await self._stack.enter_async_context(
-            Transport(self._profile.limits.turn_seconds, trust(self._profile.ca))
+            Transport(self._profile.limits.turn_seconds, trust(self._profile.ca), balanced=self._profile.balanced)
         )
         self._observer: Observer | None = None
         self._probe_url = self._profile.probe

@@ -20,7 +20,7 @@ from continuity_conformance.scenario.record import Intervention, Record
 from continuity_conformance.scenario.request_builder import plain_request, principal_of, turn_request
 from continuity_conformance.scenario.same_conversation import same_names, turns_before
 from continuity_conformance.target.control_context import how
-from continuity_conformance.target.old_database import OldRow, old_database
+from continuity_conformance.target.old_database import OldRow
 from continuity_spec import Place, Step
 
 _OLD_KINDS: Final[Mapping[str, str]] = {"conversation": "slug", "response": "response", "session": "session"}
@@ -226,7 +226,7 @@ class Interventions:
         killed = f"SIGKILL when {starts:g} of the time of a start had passed since it touched the database"
         self._log.intervention("", does, killed)
         with _not_starting_is_a_finding("start again"):
-            await self._context.server.kill_during_start(old_database([self.old_row(row) for row in rows]), starts)
+            await self._context.server.kill_during_start([self.old_row(row) for row in rows], starts)
 
     async def _evict(self, step: Step) -> str:
         response = self._variables.text(step.params["response"], "response")

@@ -4,7 +4,6 @@ The first of these that provides a control is used: the profile or the plugin (`
 filling the context (`Profile.filling`), the optional control API of the spec. Without any of them the scenario is *not tested*.
 """
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -19,7 +18,7 @@ from continuity_conformance.target.control_context import (
     ControlContext,
     how,
 )
-from continuity_conformance.target.old_database import OldRow, old_database, write_to
+from continuity_conformance.target.old_database import OldRow
 from continuity_conformance.target.process import StartedProcess
 from continuity_conformance.target.profile import Filling
 from continuity_conformance.target.server import Server
@@ -79,7 +78,7 @@ class Controls:
 
     async def legacy(self, rows: Sequence[OldRow], servers: int = 1) -> None:
         """Restart the target on an old database with these rows, with so many processes."""
-        await self._server.restart_on_database(old_database(rows), servers)
+        await self._server.restart_on_database(rows, servers)
 
     async def replicas(self, servers: int) -> None:
         """Start more processes on the store of the running target, so that there are this many."""
@@ -87,7 +86,7 @@ class Controls:
 
     async def add_legacy(self, rows: Sequence[OldRow]) -> None:
         """Write rows into the database of the running target, in the statements of the old schema."""
-        await asyncio.to_thread(write_to, self._server.database, rows)
+        await self._server.add_old_rows(rows)
 
     async def start_previous(self) -> None:
         await self._server.start_previous_release()

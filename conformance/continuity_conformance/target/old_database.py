@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS conversations (name TEXT PRIMARY KEY, response_id TEXT NOT NULL);
@@ -47,6 +47,19 @@ class OldRow:
         return json.dumps({**data, **self.fields})
 
 
+class OldStore(Protocol):
+    """Where a target whose database is no SQLite file keeps data of the old schema. `folder`: the one that the kit made for the target."""
+
+    async def replace(self, folder: Path, rows: Sequence[OldRow]) -> None:
+        """Put a database of the old schema with these rows in the place of the target's. The target is stopped."""
+
+    async def add(self, folder: Path, rows: Sequence[OldRow]) -> None:
+        """Add rows to the database of the running target, as an old server writes them."""
+
+    async def state(self, folder: Path) -> object:
+        """Return a value that changes when the target begins to work on its database."""
+
+
 def old_database(rows: Sequence[OldRow]) -> Callable[[Path], None]:
     """A function that writes a database of the old schema with these rows to a file."""
 
@@ -66,10 +79,19 @@ def write_to(file: Path, rows: Sequence[OldRow]) -> None:
 
 def write_rows(database: sqlite3.Connection, rows: Sequence[OldRow]) -> None:
     """Write rows as an old server does: without the columns that were added later."""
-    responses = [(row.response, row.data(), time.time()) for row in rows if row.session or row.raw or row.fields]
-    slugs = [(row.conversation, row.response) for row in rows if row.conversation]
+    responses, slugs = old_responses(rows), old_slugs(rows)
     with database:
         database.executemany(
             "INSERT OR REPLACE INTO responses (response_id, data, accessed_at) VALUES (?, ?, ?)", responses
         )
         database.executemany("INSERT OR REPLACE INTO conversations (name, response_id) VALUES (?, ?)", slugs)
+
+
+def old_responses(rows: Sequence[OldRow]) -> list[tuple[str, str, float]]:
+    """The rows of the table `responses`: response_id, data, accessed_at."""
+    return [(row.response, row.data(), time.time()) for row in rows if row.session or row.raw or row.fields]
+
+
+def old_slugs(rows: Sequence[OldRow]) -> list[tuple[str, str]]:
+    """The rows of the table `conversations`: name, response_id."""
+    return [(row.conversation, row.response) for row in rows if row.conversation]

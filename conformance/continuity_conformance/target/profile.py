@@ -12,6 +12,7 @@ from continuity_conformance.http.auth import KeyField
 from continuity_conformance.http.messages import USER_AGENT, Answer, dig
 from continuity_conformance.target.control_context import Control
 from continuity_conformance.target.id_form import IdForm
+from continuity_conformance.target.old_database import OldStore
 from continuity_spec import Step
 
 DEFAULT_HEADER: Final = "X-Hermes-Session-Id"
@@ -82,6 +83,8 @@ class Process:
     """How long the start may take."""
     alone: tuple[str, ...] = ()
     """More arguments for a server that plays one scenario at a time, such as a small cache that fills quickly."""
+    several: tuple[str, ...] = ()
+    """More arguments for each of several processes of a crash campaign, such as that it need not be several itself."""
     keyless: tuple[str, ...] = ()
     """The command that starts the target for several users with no key configured."""
     keyless_env: Mapping[str, str] | None = None
@@ -155,6 +158,8 @@ class Profile:
     previous: Process | None = None
     """How to start the previous release, for scenarios that upgrade."""
     legacy: str = ""
+    old_store: OldStore | None = None
+    """How old databases are written, where `legacy` names no SQLite file."""
     token: str = field(default="", repr=False)
     controls: Mapping[str, Control] = field(default_factory=dict)
     filling: Filling | None = None
@@ -170,6 +175,8 @@ class Profile:
     hidden: tuple[str, ...] = field(default=(), repr=False)
     """Values from the environment that are in no other field of secrets."""
     key_field: KeyField = field(default_factory=KeyField)
+    balanced: bool = False
+    """Several servers share the address, and a connection leads to one of them: each request then gets a connection of its own."""
     ca: str = ""
     """A file of certificates to trust beside those of the system."""
     summary: str = "summar"

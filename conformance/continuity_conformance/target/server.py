@@ -1,13 +1,14 @@
 """A server: a target at an address. If the kit started it: its process, and its database, which the kit can replace by an old one."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
+from continuity_conformance.target.old_database import OldRow, old_database, write_to
 from continuity_conformance.target.process import StartedProcess
 from continuity_conformance.target.profile import Profile
 
@@ -69,9 +70,9 @@ class Server:
         if self.this_release is not None:
             await self.stop()
 
-    async def restart_on_database(self, write: Callable[[Path], None], servers: int) -> None:
-        """Stop, replace the database, and start so many processes on it at the same time."""
-        started = await self._stop_and_replace_database(write)
+    async def restart_on_database(self, rows: Sequence[OldRow], servers: int) -> None:
+        """Stop, replace the database by an old one with these rows, and start so many processes on it at the same time."""
+        started = await self._stop_and_replace_database(rows)
         self.twins = [started.twin() for _ in range(servers - 1)]
         starts = [process.start() for process in (started, *self.twins)]
         for error in filter(None, await asyncio.gather(*starts, return_exceptions=True)):
@@ -83,23 +84,37 @@ class Server:
         self.twins = [self.started.twin() for _ in range(twins)]
         await asyncio.gather(*(twin.start() for twin in self.twins))
 
-    async def kill_during_start(self, write: Callable[[Path], None], starts: float) -> None:
-        """Stop, replace the database, start, kill the process while it works on the database, and start again.
+    async def kill_during_start(self, rows: Sequence[OldRow], starts: float) -> None:
+        """Stop, replace the database by an old one with these rows, start, kill the process while it works on the database, and start again.
 
         `starts`: when to kill it, counted from its first write to the database, in multiples of the time of a normal start.
         """
-        started = await self._stop_and_replace_database(write)
-        before = self._database_state()
+        started = await self._stop_and_replace_database(rows)
+        before = await self._database_state()
         await started.launch()
         with suppress(TimeoutError):
             async with asyncio.timeout(2 * started.start_seconds):
-                while self._database_state() == before:  # noqa: ASYNC110 - there is no event for a changed file
+                while await self._database_state() == before:  # noqa: ASYNC110 - there is no event for a changed database
                     await asyncio.sleep(_POLL_SECONDS)
         await asyncio.sleep(started.start_seconds * starts)
         await started.kill()
 
-    def _database_state(self) -> list[tuple[str, int, int]]:
-        """The files of the database, with their sizes and the times of their last changes."""
+    async def add_old_rows(self, rows: Sequence[OldRow]) -> None:
+        """Write rows into the database of the running target, in the statements of the old schema."""
+        if self.profile.old_store is not None:
+            await self.profile.old_store.add(self._folder, rows)
+        else:
+            await asyncio.to_thread(write_to, self.database, rows)
+
+    @property
+    def _folder(self) -> Path:
+        assert self.started is not None, "only a target that the kit started has a folder"
+        return self.started.file("{folder}")
+
+    async def _database_state(self) -> object:
+        """What changes when the target works on its database: its files, with their sizes and the times of their last changes."""
+        if self.profile.old_store is not None:
+            return await self.profile.old_store.state(self._folder)
         files = []
         for path in self._database_files():
             with suppress(FileNotFoundError):  # the target deletes its journal at any time
@@ -116,14 +131,17 @@ class Server:
         assert self.started is not None, "only a target that the kit started has a database that it may replace"
         return self.started.own_file(self.profile.legacy, "legacy")
 
-    async def _stop_and_replace_database(self, write: Callable[[Path], None]) -> StartedProcess:
+    async def _stop_and_replace_database(self, rows: Sequence[OldRow]) -> StartedProcess:
         """The folder of the database was made by the kit for this run, so it holds no file of the user."""
         assert self.started is not None, "the kit stops only a target that it started"
         await self.stop_twins()
         await self.started.end()
+        if self.profile.old_store is not None:
+            await self.profile.old_store.replace(self._folder, rows)
+            return self.started
         for path in self._database_files():
             path.unlink(missing_ok=True)
-        write(self.database)
+        old_database(rows)(self.database)
         return self.started
 
     @property
@@ -157,11 +175,12 @@ def output_of(server: Server) -> Callable[[], str]:
     return output
 
 
-async def start_server(profile: Profile, probe_url: str, *, alone: bool = False) -> Server:
-    """Start the target. `alone`: the server plays one scenario at a time, so the arguments of `process.alone` are added."""
+async def start_server(profile: Profile, probe_url: str, *, alone: bool = False, several: bool = False) -> Server:
+    """Start the target. `alone`: the server plays one scenario at a time, so the arguments of `process.alone` are added; `several`: it gets twins, so those of `process.several`."""
     process = profile.process
     assert process is not None
-    process = replace(process, start=(*process.start, *(process.alone if alone else ())))
+    more = (*(process.alone if alone else ()), *(process.several if several else ()))
+    process = replace(process, start=(*process.start, *more))
     started = StartedProcess(replace(profile, process=process), probe_url)
     try:
         await started.start()

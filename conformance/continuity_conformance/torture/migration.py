@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from continuity_conformance.probe.marks import answer_text, new_mark, user_text
-from continuity_conformance.target.old_database import OldRow, old_database
+from continuity_conformance.target.old_database import OldRow
 from continuity_conformance.target.server import Server
 from continuity_conformance.torture.calm import Wrong, first_wrong
 from continuity_conformance.torture.client import Client
@@ -36,7 +36,7 @@ class Migrations:
     async def wrong_when_calm(self) -> Wrong | None:
         """What is wrong with the turns of an old database without a kill; None if nothing is. Raises NotStartedError."""
         conversations, rows = self._old_conversations()
-        await self._server.restart_on_database(old_database(rows), 1)
+        await self._server.restart_on_database(rows, 1)
         await self._continue(conversations)
         return next(filter(None, (first_wrong(self._state, each) for each in conversations)), None)
 
@@ -45,7 +45,7 @@ class Migrations:
         conversations, rows = self._old_conversations()
         seconds = _LATEST * self._chance.random() ** 2  # most of a migration is at its beginning
         self._state.journal.note(0, "another process starts on an old database, and gets SIGKILL in its migration")
-        await self._server.kill_during_start(old_database(rows), seconds)
+        await self._server.kill_during_start(rows, seconds)
         self._state.journal.note(0, "it was started again")
         await self._continue(conversations)
         return conversations

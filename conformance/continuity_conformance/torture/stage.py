@@ -50,7 +50,9 @@ class Stage:
         profile = self.target.profile
         _require_control(self.target, self.plan)
         async with AsyncExitStack() as stack:
-            transport = await stack.enter_async_context(Transport(profile.limits.turn_seconds, trust(profile.ca)))
+            transport = await stack.enter_async_context(
+                Transport(profile.limits.turn_seconds, trust(profile.ca), balanced=profile.balanced)
+            )
             probe = CampaignProbe(profile.summary)
             url = await stack.enter_async_context(listening(probe))
             server = await self._server(profile, url, stack)
@@ -88,7 +90,7 @@ class Stage:
         return [kind for kind in kinds if kind not in wrong], told
 
     async def _server(self, profile: Profile, url: str, stack: AsyncExitStack) -> Server:
-        server = await start_server(profile, url)
+        server = await start_server(profile, url, several=self.plan.replicas > 1)
         stack.push_async_callback(server.stop)
         return server
 

@@ -27,6 +27,7 @@ from continuity_server.rules.echo import MAX_ID
 from continuity_server.rules.error import Case, Refusal
 from continuity_server.rules.messages import Messages
 from continuity_server.settings import HEADER, Options
+from continuity_server.store.interface import AnyStore
 from continuity_server.store.records import Replay, Write
 from continuity_server.store.store import Store
 from continuity_server.turn.commit import Committer
@@ -292,13 +293,13 @@ class ForeignSessionIs403(OtherOwner):
         return principal
 
 
-def _holder(store: Store, principal: str, ident: str) -> str:
+def _holder(store: AnyStore, principal: str, ident: str) -> str:
     """Return who has a response or a session of this id; the principal if nobody has."""
     assert isinstance(store, OpenStore), "these defects come with a store that tells"
     return store.holder(ident) or principal
 
 
-def _as_holder(request: web.Request, store: Store) -> web.Request:
+def _as_holder(request: web.Request, store: AnyStore) -> web.Request:
     """Take the caller for whoever has the response or the session in the path."""
     request[PRINCIPAL] = _holder(store, request[PRINCIPAL], request.match_info["id"])
     return request
@@ -350,7 +351,7 @@ class ForeignResponseContinues(Resolver):
         return super()._previous(replace(request, principal=holder), previous)
 
 
-def _almost_named(store: Store, principal: str, ident: str) -> tuple[str, str]:
+def _almost_named(store: AnyStore, principal: str, ident: str) -> tuple[str, str]:
     """Return whose response an id names if its last characters do not count, and its real id."""
     assert isinstance(store, OpenStore), "these defects come with a store that tells"
     return (principal, ident) if store.holder(ident) else store.almost(ident) or (principal, ident)
@@ -380,7 +381,7 @@ class ChangedResponseIdReadable(ResponsesHandler):
         return found.body if found and found.body else super()._response(request)
 
 
-def _refuse_foreign(store: Store, principal: str, ident: str) -> None:
+def _refuse_foreign(store: AnyStore, principal: str, ident: str) -> None:
     if _holder(store, principal, ident) != principal:
         raise Refusal(Case.REQUIRES_KEY, "This is not yours.")
 

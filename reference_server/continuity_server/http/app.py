@@ -11,7 +11,7 @@ from continuity_server.http.responses import ResponsesHandler
 from continuity_server.http.sessions import SessionsHandler
 from continuity_server.rules import Rules
 from continuity_server.settings import DEFAULT_MODEL, Settings
-from continuity_server.store.store import Store
+from continuity_server.store.interface import AnyStore
 
 
 class App:
@@ -22,7 +22,7 @@ class App:
         settings: Settings,
         rules: Rules,
         middleware: Middleware,
-        store: Store,
+        store: AnyStore,
         *,
         chat: ChatHandler,
         responses: ResponsesHandler,

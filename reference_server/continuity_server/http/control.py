@@ -12,8 +12,8 @@ from continuity_server.rules.compress import FORK, Session
 from continuity_server.rules.error import Case, Refusal, invalid
 from continuity_server.settings import Settings, is_loopback
 from continuity_server.store.faults import Fault
+from continuity_server.store.interface import AnyStore
 from continuity_server.store.records import HistoryWrite, Write
-from continuity_server.store.store import Store
 from continuity_server.turn.commit import Committer
 from continuity_server.turn.resolve import Resolver
 
@@ -24,7 +24,7 @@ class ControlHandler:
     """The control API."""
 
     def __init__(
-        self, settings: Settings, rules: Rules, store: Store, resolver: Resolver, committer: Committer
+        self, settings: Settings, rules: Rules, store: AnyStore, resolver: Resolver, committer: Committer
     ) -> None:
         self._token = settings.controls or ""
         self._rules = rules

@@ -13,7 +13,7 @@ from continuity_server.http.sse import EventStream
 from continuity_server.rules import Rules
 from continuity_server.rules.echo import Surface
 from continuity_server.rules.error import Case, Refusal
-from continuity_server.store.store import Store
+from continuity_server.store.interface import AnyStore
 from continuity_server.turn.agent import Agent
 from continuity_server.turn.types import NoSink, Outcome, TurnOutput, TurnRequest
 
@@ -21,7 +21,9 @@ from continuity_server.turn.types import NoSink, Outcome, TurnOutput, TurnReques
 class ResponsesHandler:
     """The endpoints."""
 
-    def __init__(self, rules: Rules, access: Access, agent: Agent, store: Store, events: type[ResponseEvents]) -> None:
+    def __init__(
+        self, rules: Rules, access: Access, agent: Agent, store: AnyStore, events: type[ResponseEvents]
+    ) -> None:
         self._rules = rules
         self._access = access
         self._agent = agent

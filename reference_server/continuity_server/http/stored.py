@@ -3,7 +3,7 @@
 from continuity_server.http.request import Access
 from continuity_server.rules import Rules
 from continuity_server.rules.compress import Session
-from continuity_server.store.store import Store
+from continuity_server.store.interface import AnyStore
 from continuity_server.turn.locks import Locks
 from continuity_server.turn.resolve import Resolver
 
@@ -11,7 +11,7 @@ from continuity_server.turn.resolve import Resolver
 class StoredHandler:
     """A handler that reads and deletes what is stored."""
 
-    def __init__(self, rules: Rules, access: Access, store: Store, resolver: Resolver, locks: Locks) -> None:
+    def __init__(self, rules: Rules, access: Access, store: AnyStore, resolver: Resolver, locks: Locks) -> None:
         self._rules = rules
         self._access = access
         self._store = store

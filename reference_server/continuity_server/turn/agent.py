@@ -14,8 +14,9 @@ from continuity_server.model.types import ModelFailedError
 from continuity_server.rules import Rules
 from continuity_server.rules.echo import SessionInfo
 from continuity_server.rules.error import Case, Refusal
+from continuity_server.store.interface import AnyStore
 from continuity_server.store.records import Write
-from continuity_server.store.store import Store, StoreUnreadableError
+from continuity_server.store.store import StoreUnreadableError
 from continuity_server.turn.commit import Committer
 from continuity_server.turn.history import HistoryReader
 from continuity_server.turn.locks import Held, Locks
@@ -35,7 +36,7 @@ class Agent:
     def __init__(  # noqa: PLR0913 - a turn goes through all of them
         self,
         *,
-        store: Store,
+        store: AnyStore,
         rules: Rules,
         resolver: Resolver,
         reader: HistoryReader,

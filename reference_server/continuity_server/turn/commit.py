@@ -9,8 +9,8 @@ from continuity_server.rules.echo import Surface
 from continuity_server.rules.error import Case, Refusal
 from continuity_server.rules.messages import Messages
 from continuity_server.store.disk import StoreUnwritableError
+from continuity_server.store.interface import AnyStore
 from continuity_server.store.records import Ended, HistoryWrite, Replay, SlugWrite, Write
-from continuity_server.store.store import Store
 from continuity_server.turn.summarise import Compression
 from continuity_server.turn.types import Destination, Turn, TurnInput, TurnOutput
 
@@ -18,7 +18,7 @@ from continuity_server.turn.types import Destination, Turn, TurnInput, TurnOutpu
 class Committer:
     """Stores turns."""
 
-    def __init__(self, store: Store, rules: Rules, max_responses: int) -> None:
+    def __init__(self, store: AnyStore, rules: Rules, max_responses: int) -> None:
         self._store = store
         self._rules = rules
         self._max_responses = max_responses

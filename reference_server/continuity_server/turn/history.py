@@ -3,14 +3,15 @@
 from continuity_server.rules import Rules
 from continuity_server.rules.echo import Surface
 from continuity_server.rules.messages import Messages
-from continuity_server.store.store import Store, StoreUnreadableError
+from continuity_server.store.interface import AnyStore
+from continuity_server.store.store import StoreUnreadableError
 from continuity_server.turn.types import Destination, TurnInput, TurnRequest
 
 
 class HistoryReader:
     """Puts together stored history, body and system prompts."""
 
-    def __init__(self, store: Store, rules: Rules) -> None:
+    def __init__(self, store: AnyStore, rules: Rules) -> None:
         self._store = store
         self._rules = rules
 

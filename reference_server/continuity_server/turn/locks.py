@@ -6,7 +6,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Final
 
 from continuity_server.rules import Rules
-from continuity_server.store.shared_locks import SharedLocks
+from continuity_server.store.interface import TurnLocks
 
 _LOOK_SECONDS: Final = 0.002
 """How often a turn looks whether the other process is done with the session. It is a system call, and a turn takes far longer."""
@@ -18,7 +18,7 @@ Held = AbstractAsyncContextManager[bool]
 class Locks:
     """A lock for each name that is in use."""
 
-    def __init__(self, rules: Rules, shared: SharedLocks) -> None:
+    def __init__(self, rules: Rules, shared: TurnLocks) -> None:
         self._rules = rules
         self._shared = shared
         self._locks: dict[Hashable, asyncio.Lock] = {}
@@ -63,9 +63,11 @@ class Locks:
         return waits
 
     def leave(self, name: Hashable) -> None:
-        self._shared.leave(name)
-        self._locks[name].release()
-        self._forget(name)
+        try:
+            self._shared.leave(name)
+        finally:
+            self._locks[name].release()
+            self._forget(name)
 
     def _forget(self, name: Hashable) -> None:
         self._users[name] -= 1

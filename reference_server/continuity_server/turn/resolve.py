@@ -6,8 +6,9 @@ from continuity_server.rules import Rules
 from continuity_server.rules.compress import Session
 from continuity_server.rules.echo import Surface
 from continuity_server.rules.error import Case, Refusal
+from continuity_server.store.interface import AnyStore
 from continuity_server.store.records import StoredResponse, StoredSlug
-from continuity_server.store.store import Store, StoreUnreadableError
+from continuity_server.store.store import StoreUnreadableError
 from continuity_server.turn.tips import Tips
 from continuity_server.turn.types import Destination, TurnRequest
 
@@ -15,7 +16,7 @@ from continuity_server.turn.types import Destination, TurnRequest
 class Resolver:
     """Finds the session of a turn. ISOLATE-06: sessions are looked up by principal and id, so nobody finds the session of another principal."""
 
-    def __init__(self, store: Store, rules: Rules) -> None:
+    def __init__(self, store: AnyStore, rules: Rules) -> None:
         self._store = store
         self._rules = rules
         self._tips = Tips(store)

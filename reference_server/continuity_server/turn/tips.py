@@ -6,7 +6,7 @@ A client may name the oldest session of a long chain in every turn. The walk to 
 from typing import Final
 
 from continuity_server.rules.compress import Session
-from continuity_server.store.store import Store
+from continuity_server.store.interface import AnyStore
 
 _MOST: Final = 10_000
 
@@ -17,7 +17,7 @@ Link = tuple[str, str, str | None]
 class Tips:
     """Remembers the tip of every session that was asked for, until somebody changes a link."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: AnyStore) -> None:
         self._store = store
         self._known: dict[Link, str] = {}
         self._links: object = None

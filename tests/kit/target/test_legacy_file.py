@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from continuity_conformance.core.errors import UsageError
-from continuity_conformance.target.old_database import old_database
 from continuity_conformance.target.profile import Process, Profile
 from continuity_conformance.target.profile_file import load_profile
 from continuity_conformance.target.server import Server, start_server
@@ -63,7 +62,7 @@ def refusal(legacy: str, link: Path | None = None) -> str:
         if link is not None:
             server.started.file("{folder}/link").symlink_to(link)
         try:
-            await server.restart_on_database(old_database([]), 1)
+            await server.restart_on_database([], 1)
         finally:
             await server.stop()
 
@@ -128,6 +127,6 @@ def test_a_journal_may_disappear_at_any_moment(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(Server, "database", database)
     server = Server("", Profile("mine"))
 
-    seen = [[name for name, *_ in server._database_state()] for _ in range(2)]
+    seen = [[name for name, *_ in asyncio.run(server._database_state())] for _ in range(2)]
 
     assert seen == [[database.name, journal.name], [database.name]]
