@@ -52,7 +52,7 @@ browser:
 
 # The tests of the server on PostgreSQL start clusters of their own, so Debian need not make one.
 postgres:
-	@ls /usr/lib/postgresql/*/bin/initdb > /dev/null 2>&1 || (echo "make: installing Debian's postgresql for the tests of the server on PostgreSQL" && apt-get update -qq && apt-get install -y -qq postgresql-common > /dev/null && sed -i 's/^#*create_main_cluster.*/create_main_cluster = false/' /etc/postgresql-common/createcluster.conf && apt-get install -y -qq postgresql > /dev/null)
+	@ls /usr/lib/postgresql/*/bin/initdb > /dev/null 2>&1 || (echo "make: installing Debian's postgresql for the tests of the server on PostgreSQL" && apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq postgresql-common > /dev/null && sed -i 's/^#*create_main_cluster.*/create_main_cluster = false/' /etc/postgresql-common/createcluster.conf && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq postgresql > /dev/null)
 
 # apt-get runs once at a time.
 browsers-and-databases:
