@@ -18,8 +18,9 @@ _FOLDERS: Final = "/usr/lib/postgresql", "/usr/local/pgsql", "/opt/homebrew/opt"
 _USER: Final = "postgres"
 _START_SECONDS: Final = 30.0
 _SETTINGS: Final = {"listen_addresses": "", "max_connections": "600", "shared_buffers": "64MB", "fsync": "on"}
-# The shell ends PostgreSQL when its input ends: with the process that started it, however that ends.
-_WITH_US: Final = '"$@" & while read -r _; do :; done; kill -INT $!; wait'
+# The shell ends PostgreSQL when its input ends: with the process that started it, however that ends. It then removes the folder, unless it was told to keep it.
+_WITH_US: Final = '"$@" & while read -r word; do keep=$word; done; kill -INT $!; wait; [ -n "$keep" ] || rm -rf "$0"'
+_KEEP: Final = b"keep\n"
 
 
 class NoPostgresError(Exception):
@@ -68,7 +69,7 @@ class Cluster:
         command = [str(program("postgres")), "-D", str(self._data), "-k", str(self._folder), *settings]
         with (self._folder / "log").open("ab") as log:
             self._running = subprocess.Popen(  # noqa: S603 - PostgreSQL itself
-                ["/bin/sh", "-c", _WITH_US, "sh", *command],
+                ["/bin/sh", "-c", _WITH_US, str(self._folder), *command],
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,
@@ -85,7 +86,7 @@ class Cluster:
     def stop(self, mode: str = "fast") -> None:
         """Stop it as pg_ctl does: `fast` ends all connections, `immediate` is a crash."""
         self._run("pg_ctl", "stop", f"--mode={mode}", f"--pgdata={self._data}")
-        self._end()
+        self._end(_KEEP)
 
     def sql(self, statement: str, database: str = _USER) -> str:
         """Run one statement as the superuser, and return what it finds."""
@@ -97,8 +98,9 @@ class Cluster:
         self._end()
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _end(self) -> None:
+    def _end(self, last_word: bytes = b"") -> None:
         if self._running is not None and self._running.stdin is not None:
+            self._running.stdin.write(last_word)
             self._running.stdin.close()
             self._running.wait(_START_SECONDS)
         self._running = None

@@ -45,6 +45,10 @@ INSERT INTO replicas (id, seen) VALUES ($1, now()) ON CONFLICT (id) DO UPDATE SE
 """
 _OURS: Final = "SELECT name, holder, taking FROM turn_locks WHERE holder=$1 OR waiting=$1"
 _GONE: Final = "DELETE FROM replicas WHERE seen < now() - interval '10 minutes'"
+_LEFT_BEHIND: Final = """
+DELETE FROM turn_locks WHERE (holder IS NULL OR holder NOT IN (SELECT id FROM replicas))
+AND (waiting IS NULL OR waiting NOT IN (SELECT id FROM replicas))
+"""
 _HELD: Final = (
     "SELECT name FROM turn_locks WHERE name = ANY($1::text[]) AND taking = ANY($2::text[]) ORDER BY name FOR UPDATE"
 )
@@ -153,6 +157,7 @@ class LeasedLocks:
             if known is None or (holder == self._holder and taking != known.id):
                 await self._left(name, taking if holder == self._holder else "")
         await self._database.execute(_GONE)
+        await self._database.execute(_LEFT_BEHIND)
 
 
 def _text(name: Hashable) -> str:
