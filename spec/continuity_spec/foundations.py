@@ -26,6 +26,7 @@ FOUNDATIONS: Mapping[str, frozenset[str]] = MappingProxyType(
         "SLUG-02": _EVERYTHING,
         "SLUG-13": _EVERYTHING,
         "DERIVE-01": frozenset({"session"}),
+        "DERIVE-15": frozenset({"foreign"}),
         "HISTORY-10": _TURNS,
         "HISTORY-13": _TURNS,
         "SLUG-15": frozenset({"status", "body"}),
@@ -46,7 +47,7 @@ FOUNDATIONS: Mapping[str, frozenset[str]] = MappingProxyType(
 
 Each of them rests only on those before it.
 """
-_IN_THEIR_OWN_AREA = frozenset({"HISTORY-02", "HISTORY-04", "ECHO-02", "ECHO-05", "SLUG-02", "SLUG-13"})
+_IN_THEIR_OWN_AREA = frozenset({"HISTORY-02", "HISTORY-04", "ECHO-02", "ECHO-05", "SLUG-02", "SLUG-13", "DERIVE-15"})
 """Those that requirements of the same area rest on, too. The others are about one intervention, or one way to name a session, like their whole area."""
 
 
@@ -81,7 +82,7 @@ def _of_turns(parts: Sequence[Step]) -> set[str]:
     found |= {"ECHO-11"} if any(_is_by_header_alone(part) for part in responses) else set()
     found |= {"SLUG-13"} if any("previous_response_id" in part.params for part in responses) else set()
     derived = [part for part in chats if "session" not in part.params]
-    found |= {"DERIVE-01"} if derived else set()
+    found |= {"DERIVE-01", "DERIVE-15"} if derived else set()
     found |= {"HISTORY-10"} if _sent(headers) & _captured(derived) else set()
     return found | ({"HISTORY-13"} if _sent(headers) & _captured(responses) else set())
 
