@@ -24,6 +24,7 @@ _RIVALS: Final = 2
 _SHOWN: Final = 2
 _MINOR: Final = 2
 _TITLE: Final = 240
+_DOUBLED: Final = "doubled"
 
 
 @cache
@@ -84,11 +85,16 @@ class _Diagnosis:
         for defect, explained in sorted(self.groups.items(), key=lambda group: len(group[1])):
             if len(explained) == 1 and self._nearest(explained[0], defect):
                 self.rest += self.groups.pop(defect)
-        for identity in self._failed(self.rest):
+        rest = self._failed(self.rest)
+        for identity in rest:
             nearest = self._nearest(identity)
-            if nearest is not None:
+            if nearest is not None and not self._are_many(identity, rest):
                 self.rest.remove(identity)
                 self.groups[nearest].append(identity)
+
+    def _are_many(self, identity: str, rest: Sequence[str]) -> bool:
+        """Whether so many others that nothing explains fail just like this one that they are a cause of their own."""
+        return self._kinds(identity) <= TELLING and sum(self._kinds(each) == self._kinds(identity) for each in rest) > _MINOR
 
     def _nearest(self, identity: str, besides: str = "") -> str | None:
         """The cause with most failures that are like this one; None if nothing is like it.
@@ -108,7 +114,8 @@ class _Diagnosis:
         """Whether two requirements fail in the same way: in one area, or in a way that means the same in all areas."""
         ours, theirs = self._kinds(one), self._kinds(other)
         if ours <= TELLING:
-            return bool(ours & theirs)
+            # A history that is doubled shows halves of turns too; halves alone are another fault.
+            return theirs <= TELLING and bool(ours & theirs) and (_DOUBLED in ours) == (_DOUBLED in theirs)
         return self.results[one].area == self.results[other].area and ours == theirs
 
     def _kinds(self, identity: str) -> set[str]:

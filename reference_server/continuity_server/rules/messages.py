@@ -34,17 +34,13 @@ def call_ids(message: Message) -> list[str]:
 
 def open_calls(messages: Sequence[Message]) -> set[str]:
     """Return the calls since the last user message that have no result yet. An answer does not close them: results may come one by one."""
-    results: set[str] = set()
-    calls: set[str] = set()
-    for message in reversed(messages):
+    waiting: set[str] = set()
+    for message in messages:
         if message["role"] == "user":
-            break
-        if message["role"] == "tool":
-            results.add(message["tool_call_id"])
-        for call in call_ids(message):
-            calls |= {call} - results
-            results.discard(call)
-    return calls
+            waiting.clear()
+        waiting |= set(call_ids(message))
+        waiting.discard(message.get("tool_call_id", ""))
+    return waiting
 
 
 def check_message(message: object, where: str) -> Message:
