@@ -24,8 +24,10 @@ HERMES = ("0.13.0", "0.16.0", "0.17.0", "0.18.2", "0.19.0", "rotating-0.19.0")
 IN_CLASSES = [version for version in HERMES if kept.classes(RESULTS / f"hermes-{version}")]
 """Those that were run since the spec has its classes."""
 PAGES = sorted(path for path in RESULTS.rglob("*") if path.suffix in {".md", ".yaml", ".json", ".txt"})
-OF_A_MACHINE = re.compile(r"/tmp/|/root/|/home/|/Users/|\.cache/|/found/|Bearer (?!\$|<|\*)|\bsk-[\w-]{8}")
+OF_A_MACHINE = re.compile(r"""/tmp/|/root/|/home/|/Users/|\.cache/|/found/|Bearer (?!\$|<|\*|\\?")|\bsk-[\w-]{8}""")
 OUR_HOSTS = {"127.0.0.1", "continuity.test", "localhost"}
+NAMED_BY_TARGETS = {"aka.ms"}
+"""What the libraries of a target write about themselves."""
 MEASURED = yaml.safe_load((RESULTS / "measured.yaml").read_text(encoding="utf-8"))
 
 
@@ -92,7 +94,7 @@ def test_nothing_of_a_machine_is_told(path: Path):
     hosts = {host.partition(":")[0] for host in re.findall(r"https?://([\w.:-]++)(?!…)", text)}  # a text may be cut
 
     assert OF_A_MACHINE.findall(text) == []
-    assert hosts - OUR_HOSTS == set()
+    assert hosts - OUR_HOSTS - NAMED_BY_TARGETS == set()
 
 
 def test_what_is_kept_tells_nothing_of_the_machine():
@@ -264,7 +266,7 @@ def test_hermes_is_conformant_in_core_but_for_its_doubled_history(version: str):
     failing = [
         each["id"]
         for each in kept.requirements(RESULTS / f"hermes-{version}").values()
-        if each["class"] == "Core" and each["verdict"] == "fail"
+        if each["class"] == "Core" and each["verdict"] == "fail" and load_spec().requirement(each["id"]).level.binding
     ]
 
     assert (core["verdict"], failing) in (("conformant", []), ("not_conformant", ["HISTORY-02"]))
