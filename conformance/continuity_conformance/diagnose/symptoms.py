@@ -13,8 +13,8 @@ from continuity_spec import load_spec
 _NUMBER: Final = re.compile(r"[\d.]+")
 _PLACES_KEPT: Final = 100
 _SEPARATOR: Final = " · "
-_VARYING: Final = re.compile(r"\b\w*[-_]?[0-9a-f]{6,}\b|\S*\d\S*")
-"""Ids and numbers in a text, which differ from run to run."""
+_VARYING: Final = re.compile(r"\b\w*[-_]?[0-9a-f]{6,}\b|\S*\d\S*|(?<!\S)/\S+")
+"""Ids, numbers and paths in a text, which differ from run to run and from machine to machine."""
 _DETAIL: Final = 40
 
 
