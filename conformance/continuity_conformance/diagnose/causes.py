@@ -94,7 +94,10 @@ class _Diagnosis:
 
     def _are_many(self, identity: str, rest: Sequence[str]) -> bool:
         """Whether so many others that nothing explains fail just like this one that they are a cause of their own."""
-        return self._kinds(identity) <= TELLING and sum(self._kinds(each) == self._kinds(identity) for each in rest) > _MINOR
+        return (
+            self._kinds(identity) <= TELLING
+            and sum(self._kinds(each) == self._kinds(identity) for each in rest) > _MINOR
+        )
 
     def _nearest(self, identity: str, besides: str = "") -> str | None:
         """The cause with most failures that are like this one; None if nothing is like it.
