@@ -70,7 +70,7 @@ UNSTEADY: Mapping[str, Collection[str]] = {
     "delete-sweeps-replaced-histories": (),
     "first-requests-race-to-500": (),
     "first-requests-overwrite-each-other": (),
-    "path-id-reads-file": (),
+    "path-id-reads-file": ("ISOLATE-04",),
     "hang-up-leaves-half-turn": (),
     "hang-up-leaves-cut-answer": (),
     "hang-up-locks-session": (),

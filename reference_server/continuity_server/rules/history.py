@@ -56,10 +56,11 @@ class HistoryRules:
         """The results of the calls of a message, which may come after an answer. A slice would copy the rest of the list for every message."""
         waiting = set(call_ids(messages[index]))
         for message in map(messages.__getitem__, range(index + 1, len(messages))):
-            if message["role"] == "user":
+            if message["role"] == "user" or not waiting:
                 return
             waiting -= set(call_ids(message))
             if message.get("tool_call_id") in waiting:
+                waiting.remove(message["tool_call_id"])
                 yield message
 
     def check_new_input(self, before: Sequence[Message], new: Sequence[Message]) -> None:

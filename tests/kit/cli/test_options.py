@@ -13,8 +13,8 @@ from continuity_conformance.core.run_options import RunOptions
 from continuity_conformance.pytest.plugin import pytest_addoption
 from continuity_spec import Level
 
-OF_ONE_COMMAND = {"help", "verbose", "k", "target"}
-"""`-k` is pytest's own there, and the target is an argument here."""
+OF_ONE_COMMAND = {"help", "verbose", "k", "target", "json"}
+"""`-k` is pytest's own there, the target is an argument here, and `--json` is for programs that start the command."""
 
 
 class Declared:
