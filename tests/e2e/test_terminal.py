@@ -88,7 +88,7 @@ def test_on_a_terminal_progress_is_one_line_that_is_written_over(url, surroundin
 
 def test_the_verdict_fits_on_a_small_screen(surroundings):
     """A server that fails more than there is room for on 24 lines."""
-    with serving("--defect", "constant-default-session") as url:
+    with serving("--defect", "slugs-share-a-session") as url:
         said, code = on_a_terminal(
             "check", url, "--area", "DERIVE,HISTORY,SLUG", rows=24, columns=80, environ=surroundings
         )
