@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import urllib.request
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -40,7 +40,12 @@ def told(process) -> dict:
 
 
 def open_files(pid: int) -> list[str]:
-    return [str(each.readlink()) for each in Path(f"/proc/{pid}/fd").iterdir()]
+    """What a process has open. A file that it closes meanwhile is left out."""
+    files = []
+    for each in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(FileNotFoundError):
+            files.append(os.readlink(each))
+    return files
 
 
 def test_it_has_a_group_a_folder_and_an_environment_of_its_own():
@@ -108,13 +113,16 @@ def test_any_other_command_is_started_as_usual():
     assert not warm_python.can_fork((sys.executable, "server.py"))
 
 
+async def ended(warm: warm_python.WarmPython, order: tuple[list[str], dict[str, str], str, str]) -> int:
+    return await (await warm.fork(*order)).wait()
+
+
 def test_one_whose_folder_is_gone_before_it_starts_ends_without_a_word(tmp_path, capfd):
     """A run may end, and remove its folder, while its server starts."""
     warm = warm_python.WarmPython((), dict(os.environ))
     try:
         order = ([sys.executable, "-m", "http.server"], {}, str(tmp_path), str(tmp_path / "gone" / "output"))
-        process = asyncio.run(warm.fork(*order))
-        code = warm.exit_code(process.pid)
+        code = asyncio.run(ended(warm, order))
     finally:
         warm._close()  # usually at the end of the kit
 
