@@ -44,7 +44,7 @@ def open_files(pid: int) -> list[str]:
     files = []
     for each in Path(f"/proc/{pid}/fd").iterdir():
         with suppress(FileNotFoundError):
-            files.append(os.readlink(each))
+            files.append(str(each.readlink()))
     return files
 
 
