@@ -77,8 +77,12 @@ class Result:
 
     @property
     def clearest(self) -> Evidence | None:
-        """The evidence that shows a failure with the fewest exchanges."""
-        return min(self.shown_by, key=lambda each: len(each.exchanges), default=None)
+        return clearest(self.shown_by)
+
+
+def clearest(evidence: Iterable[Evidence]) -> Evidence | None:
+    """The evidence that shows a failure with the fewest exchanges."""
+    return min(evidence, key=lambda each: len(each.exchanges), default=None)
 
 
 def undecided(requirement: Requirement, verdict: Verdict, reason: str) -> Result:

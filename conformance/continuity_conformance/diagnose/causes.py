@@ -6,11 +6,11 @@ from typing import Final
 
 from continuity_conformance.core.cause import Cause, ShownFailure
 from continuity_conformance.core.text import cut, one_line
-from continuity_conformance.core.verdicts import Result, Verdict
+from continuity_conformance.core.verdicts import Evidence, Result, Verdict, clearest
 from continuity_conformance.diagnose.cover import Cover
 from continuity_conformance.diagnose.match import Knowledge
 from continuity_conformance.diagnose.signatures import signatures
-from continuity_conformance.diagnose.symptoms import symptoms
+from continuity_conformance.diagnose.symptoms import shown_at, symptoms
 from continuity_conformance.diagnose.unknown import ADVICE, FORMS, TELLING, grouped, minor_way
 from continuity_conformance.suite.defects import defects
 from continuity_spec import load_spec
@@ -148,7 +148,7 @@ class _Diagnosis:
             tuple(identity for identity in explained if identity not in failed),
             tuple(self.knowledge.contrary(self.run, defect)),
             tuple(self.cover.alternatives(defect, _MARGIN)[:_ALTERNATIVES]),
-            self._shown(failed),
+            self._shown(failed, defect),
             listed.issue,
         )
 
@@ -165,13 +165,18 @@ class _Diagnosis:
     def _failed(self, ids: Iterable[str]) -> list[str]:
         return [identity for identity in ids if self.results[identity].verdict is Verdict.FAIL]
 
-    def _shown(self, ids: Sequence[str]) -> tuple[ShownFailure, ...]:
-        """The clearest evidence of the first requirements."""
+    def _shown(self, ids: Sequence[str], defect: str | None = None) -> tuple[ShownFailure, ...]:
+        """The clearest evidence of the first requirements: of a known defect, at a place where the defect fails too."""
         return tuple(
             ShownFailure(identity, each.scenario, each.step, each.expectation, each.expected, each.actual)
             for identity in ids[:_SHOWN]
-            if (each := self.results[identity].clearest) is not None
+            if (each := self._clearest(identity, defect)) is not None
         )
+
+    def _clearest(self, identity: str, defect: str | None) -> Evidence | None:
+        result = self.results[identity]
+        places = self.knowledge.signatures[defect].fails.get(identity, ()) if defect else ()
+        return clearest(shown_at(result, places)) or result.clearest
 
 
 def _title(group: Sequence[Result]) -> str:

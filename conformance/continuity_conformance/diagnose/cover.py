@@ -58,11 +58,21 @@ class Cover:
         return max(rows, key=rows.__getitem__, default=None)
 
     def alternatives(self, defect: str, margin: float) -> list[str]:
-        """The defects that explain almost as much in the place of this one, best first."""
-        best = self._best(each for each in self.defects if each != defect)
-        least = self._added(defect, best) - margin
-        worth = self._worth(best, self.defects)
+        """The defects that explain almost as much of what this one explains, best first."""
+        others = self._best(each for each in self.defects if each != defect)
+        own = {
+            identity: others.get(identity, 0.0)
+            for identity, value in self.likeness[defect].items()
+            if value > others.get(identity, 0.0)
+        }
+        worth = {each: self._gain(each, own) for each in self.likeness if each not in self.defects}
+        least = self._gain(defect, own) - margin
         return sorted((each for each in worth if worth[each] >= least), key=lambda each: -worth[each])
+
+    def _gain(self, defect: str, failures: Mapping[str, float]) -> float:
+        """What a defect gains from these failures alone. Each has what it says for another defect already."""
+        row = self.likeness[defect]
+        return sum(max(row.get(identity, 0.0) - best, 0.0) for identity, best in failures.items()) - self._price[defect]
 
     def _worth(self, best: Mapping[str, float], besides: Collection[str]) -> dict[str, float]:
         """What each other defect would gain."""

@@ -75,8 +75,13 @@ def _failing(result: Result) -> list[Evidence]:
 
 def _places(result: Result) -> tuple[FailurePlace, ...]:
     """The different places at which a requirement fails."""
-    always = result.id in _judged_everywhere()
-    return tuple(dict.fromkeys(_place(each, always=always) for each in _failing(result)))[:_PLACES_KEPT]
+    return tuple(dict.fromkeys(place_of(each, result.id) for each in _failing(result)))[:_PLACES_KEPT]
+
+
+def shown_at(result: Result, places: Iterable[FailurePlace]) -> list[Evidence]:
+    """The evidence of the failures at these places."""
+    wanted = {place[:3] for place in places}
+    return [each for each in result.shown_by if place_of(each, result.id)[:3] in wanted]
 
 
 @cache
@@ -85,7 +90,8 @@ def _judged_everywhere() -> frozenset[str]:
     return frozenset(requirement.id for requirement in load_spec().requirements if requirement.always is not None)
 
 
-def _place(evidence: Evidence, *, always: bool) -> FailurePlace:
+def place_of(evidence: Evidence, requirement: str) -> FailurePlace:
+    always = requirement in _judged_everywhere()
     number = _NUMBER.match(evidence.step)
     step = evidence.expected if evidence.expectation == "claim" else number.group() if number else ""
     return FailurePlace(

@@ -121,3 +121,24 @@ def test_what_was_not_decided_says_nothing():
     shown = symptoms([undecided(SPEC.requirement("HISTORY-02"), Verdict.NOT_TESTED, ""), result("ECHO-02")])
 
     assert (shown.fails, shown.passes) == ({}, {"ECHO-02"})
+
+
+def test_the_evidence_of_a_known_defect_is_from_a_place_where_the_defect_fails():
+    longer = result("SLUG-03", at("missing", "evicted", "4"))
+    shorter = replace(longer.evidence[0], scenario="another", step="1 chat")
+    run = [replace(longer, evidence=(shorter, replace(longer.evidence[0], exchanges=({}, {}))))]
+
+    (cause,) = causes(run, KNOWLEDGE)
+
+    assert (cause.defect, cause.evidence[0].scenario) == (FORKS, "evicted")
+
+
+def test_a_defect_that_explains_only_other_failures_is_no_alternative():
+    common = {f"breaks-{number}": signature(DELETE_01=at("status 500")) for number in range(8)}
+    rare = {f"rare-{number}": signature() for number in range(60)}
+    knowledge = Knowledge({**KNOWLEDGE.signatures, **common, **rare}, KNOWLEDGE.made_for)
+    run = [result("SLUG-03", at("missing", "elsewhere", "4")), result("DELETE-01", at("status 500"))]
+
+    found = {cause.defect: cause.alternatives for cause in causes(run, knowledge)}
+
+    assert found == {FORKS: (), None: ()}
