@@ -12,16 +12,20 @@ from math import log
 from typing import Any, Final
 
 from continuity_conformance.diagnose.symptoms import FailurePlace, Symptoms
+from continuity_conformance.diagnose.unknown import TELLING
 
 _SHOWN: Final = 0.95
 """How often a defect shows where its signature says so."""
 _SAME_PLACE: Final = 0.8
-_OTHER_PLACE: Final = 0.35
+_OTHER_PLACE: Final = 0.2
+_NO_PLACE: Final = 0.03
+"""Not one place in common: the same kind of difference then says little, unless it is one that means the same everywhere."""
 _SAME_KIND: Final = 0.9
 _OTHER_KIND: Final = 0.05
 _SAME_DETAIL: Final = 2.0
 _OTHER_DETAIL: Final = 0.6
 _OTHER_FINDING: Final = 0.02
+_SAME_WORDS: Final = 0.6
 _MORE: Final = 0.7
 _CLAIM: Final = "claim"
 _PASSES: Final = log(0.1)
@@ -82,7 +86,8 @@ class Knowledge:
         ours, theirs = ({place[:3] for place in places} for places in (seen, expected))
         rarest = min((self._places[(identity, *place)] for place in ours & theirs), default=0)
         agreement = log(_SAME_PLACE * (self._failing[identity] + 1) / rarest) if rarest else 0.0
-        return _weighed(ours, theirs, agreement, log(_OTHER_PLACE))
+        elsewhere = not rarest and not _kinds(seen) & _kinds(expected) & TELLING
+        return _weighed(ours, theirs, agreement, log(_NO_PLACE if elsewhere else _OTHER_PLACE))
 
     def _kind_likeness(self, identity: str, seen: Iterable[FailurePlace], expected: Iterable[FailurePlace]) -> float:
         ours, theirs = _kinds(seen), _kinds(expected)
@@ -130,14 +135,27 @@ def _detail_likeness(seen: Iterable[FailurePlace], expected: Iterable[FailurePla
 
     A check in Python has one place for everything that it finds, so there another detail is another finding.
     """
-    theirs = {(*place[:3], place.detail) for place in expected}
-    known = {place[:3] for place in theirs}
-    compared = [place for place in seen if place[:3] in known]
-    if not compared:
+    theirs: dict[tuple[str, str, str], list[frozenset[str]]] = {}
+    for place in expected:
+        theirs.setdefault(place[:3], []).append(_words(place.detail))
+    compared = [(place, theirs[place[:3]]) for place in seen if place[:3] in theirs]
+    told = [(place, words) for place, words in compared if _words(place.detail) or frozenset() in words]
+    if not told:
         return 0.0
-    same = sum((*place[:3], place.detail) in theirs for place in compared) / len(compared)
-    other = log(_OTHER_DETAIL if any(place.scenario for place in compared) else _OTHER_FINDING)
+    same = sum(max(_share(_words(place.detail), each) for each in words) >= _SAME_WORDS for place, words in told) / len(
+        told
+    )
+    other = log(_OTHER_DETAIL if any(place.scenario for place, _ in told) else _OTHER_FINDING)
     return same * log(_SAME_DETAIL) + (1 - same) * other
+
+
+def _words(detail: str) -> frozenset[str]:
+    """The words of a detail, without what differs from run to run. Their order may be chance: lists come as they come."""
+    return frozenset(word for word in (each.strip("*,;…()") for each in detail.split()) if word)
+
+
+def _share(ours: frozenset[str], theirs: frozenset[str]) -> float:
+    return len(ours & theirs) / len(ours | theirs) if ours | theirs else 1.0
 
 
 def _kinds(places: Iterable[FailurePlace]) -> set[str]:

@@ -101,6 +101,28 @@ def test_the_same_requirement_in_another_way_is_not_forced_to_match():
     assert cause.defect is None
 
 
+def test_the_same_kind_at_another_place_is_not_enough():
+    """A status of 404 means something else in each scenario; a history that is doubled does not."""
+    missing = [result("SLUG-03", FailurePlace("elsewhere", "1", "status", ("missing",))), result("HISTORY-02")]
+    elsewhere = at("doubled", "elsewhere", "9")
+    doubled = [result("HISTORY-02", elsewhere), result("ECHO-02", elsewhere), result("SLUG-03")]
+
+    assert [cause.defect for cause in causes(missing, KNOWLEDGE)] == [None]
+    assert [cause.defect for cause in causes(doubled, KNOWLEDGE)] == [DOUBLES]
+
+
+def test_the_order_in_a_detail_and_what_differs_from_run_to_run_do_not_count():
+    def found(detail: str) -> float:
+        seen = symptoms([result("SLUG-03", at("missing", "evicted", "4"))])
+        places = {"SLUG-03": (at("missing", "evicted", "4")._replace(detail="*-one, *-other, third"),)}
+        here = (seen.fails["SLUG-03"][0]._replace(detail=detail),)
+        return Knowledge({FORKS: Symptoms(places, frozenset())}, {}).likeness(
+            Symptoms({"SLUG-03": here}, frozenset()), "SLUG-03", FORKS
+        )
+
+    assert found("** *-other, third *-one") == found("*-one, *-other, third") > found("*-two, *-three")
+
+
 def test_the_lowest_class_comes_first():
     run = [
         result("SLUG-03", at("missing", "evicted", "4")),
@@ -134,11 +156,11 @@ def test_the_evidence_of_a_known_defect_is_from_a_place_where_the_defect_fails()
 
 
 def test_a_defect_that_explains_only_other_failures_is_no_alternative():
-    common = {f"breaks-{number}": signature(DELETE_01=at("status 500")) for number in range(8)}
-    rare = {f"rare-{number}": signature() for number in range(60)}
-    knowledge = Knowledge({**KNOWLEDGE.signatures, **common, **rare}, KNOWLEDGE.made_for)
-    run = [result("SLUG-03", at("missing", "elsewhere", "4")), result("DELETE-01", at("status 500"))]
+    weak = Symptoms({"SLUG-03": (at("missing", "evicted"), at("missing", "deleted"))}, frozenset())
+    common = {f"breaks-{number}": signature(DELETE_01=at("status 500")) for number in range(5)}
+    rare = {f"rare-{number}": signature() for number in range(105)}
+    run = [result("SLUG-03", at("missing", "evicted")), result("DELETE-01", at("status 500"))]
 
-    found = {cause.defect: cause.alternatives for cause in causes(run, knowledge)}
+    found = {cause.defect: cause.alternatives for cause in causes(run, Knowledge({FORKS: weak, **common, **rare}, {}))}
 
     assert found == {FORKS: (), None: ()}
