@@ -9,7 +9,7 @@ from typing import Any, Final
 from continuity_conformance.core.errors import KitError
 from continuity_conformance.core.text import visible
 from continuity_conformance.scenario.context import Target
-from continuity_conformance.torture.audit.history import MEANINGS, FoundViolation
+from continuity_conformance.torture.audit.history import MEANINGS, FoundViolation, Violation
 from continuity_conformance.torture.audit.journal import Journal
 from continuity_conformance.torture.audit.timeline import TimelineEntry, timeline
 from continuity_conformance.torture.campaign import Plan, Progress
@@ -102,6 +102,8 @@ class CampaignResult:
     def _why_fewer(self) -> str:
         if self.stopped:
             return "it was stopped"
+        if any(each.violation == Violation.NOT_STARTED for each in self.violations):
+            return "the target did not start any more"
         return (
             "it ended with the first violation" if self.violations and self.plan.stop_at_first else "the time was over"
         )
