@@ -158,6 +158,12 @@ def model(state: SurveyState, dialogue: Dialogue) -> None:
         state.add(Topic.MODEL, "its model reports what it saw, so this can be tested in part")
     elif answer_mark(text, first.mark) is not None:
         state.add(Topic.MODEL, "its answers come from a probe model: give its address with --probe URL")
+    elif state.process is not None:
+        state.add(
+            Topic.MODEL,
+            "what the model saw cannot be observed: the server does not use the probe model. Pass {probe} to it, in "
+            "process.start or in process.env",
+        )
     else:
         state.add(
             Topic.MODEL,

@@ -5,6 +5,7 @@ import json
 import re
 import socket
 import subprocess
+import sys
 import time
 import urllib.request
 from dataclasses import replace
@@ -61,6 +62,63 @@ def test_what_it_made_is_gone(plain):
     assert findings.left == []
     assert "deleted: 1 session" in said(findings, Topic.CLEANED)
     assert before == after
+
+
+STARTED = f"""\
+name: mine
+process:
+  start: [{sys.executable}, -m, continuity_server, --port, "{{port}}", --db, "{{folder}}/own.db", --model, "{{probe}}"]
+  env: {{CONTINUITY_CONTROLS: the-token}}
+controls: {{token: the-token}}
+"""
+
+
+def test_a_profile_with_a_process_needs_no_address(continuity, tmp_path):
+    (tmp_path / "mine.yaml").write_text(STARTED)
+    done = continuity("doctor", "--profile", "mine.yaml", "--json")
+    found = json.loads(done.stdout)
+    texts = {each["text"] for each in found["said"]}
+
+    assert done.returncode == 0, done.stderr
+    assert found["observed"] == "probe"
+    assert found["left_behind"] == []
+    assert any(re.fullmatch(r"the kit started it; it was ready after \d+\.\d s", text) for text in texts)
+    assert any("kill" in text and "restart" in text for text in texts)
+    assert [file.name for file in tmp_path.iterdir() if file.name != "cache"] == ["mine.yaml"]
+
+
+def test_a_server_that_ends_at_its_start_shows_its_output(continuity, tmp_path):
+    (tmp_path / "mine.yaml").write_text(STARTED.replace("--port", "--prot"))
+    done = continuity("doctor", "--profile", "mine.yaml")
+
+    assert done.returncode == 4
+    assert "The target ended during its start" in done.stderr
+    assert "--prot" in done.stderr
+
+
+def test_a_target_of_a_plugin_is_examined_by_its_name(continuity):
+    done = continuity("doctor", "reference")
+
+    assert done.returncode == 0, done.stderr
+    assert "its answers come from the probe model" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "no server is named. Give the URL"),
+        (["--profile", "bare.yaml"], "does not say how to start the server, and no URL is given. Give the URL"),
+        (["reference", "--write", "new.yaml"], "brings its own profile, so none can be written"),
+        (["127.0.0.1:8080"], "Write it as http://127.0.0.1:8080"),
+    ],
+)
+def test_a_server_that_cannot_be_examined_ends_in_one_line(continuity, tmp_path, arguments, said):
+    (tmp_path / "bare.yaml").write_text("name: mine\n")
+    done = continuity("doctor", *arguments)
+
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert len(done.stderr.splitlines()) == 1
 
 
 def test_it_fits_into_80_columns(plain):
