@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Final
 
 from continuity_conformance.core.errors import ContinuityError, UnreachableError
-from continuity_conformance.doctor import address, inventory
+from continuity_conformance.doctor import address, controls, inventory
 from continuity_conformance.doctor.cleanup import clean_up, session_paths
 from continuity_conformance.doctor.dry_run import DryRun
 from continuity_conformance.doctor.findings import Findings, Topic
@@ -82,7 +82,8 @@ async def _examine(state: SurveyState, observer: Observer | None, requirements: 
         await inventory.offers(state, dialogue, declared)
         await inventory.slugs(state, context)
         inventory.model(state, dialogue)
-        inventory.controls(state, context, declared)
+        await controls.try_control_api(state, context, declared)
+        controls.list_controls(state, context, requirements)
         state.findings.target = context.target
         state.findings.prospects = [(each, *forecast(context, each)) for each in requirements]
     finally:

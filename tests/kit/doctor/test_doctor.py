@@ -9,9 +9,10 @@ import sys
 import time
 import urllib.request
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
-from processes import CONTINUITY, started
+from processes import CONTINUITY, serving, started
 from thread_servers import KEYS, Elsewhere, Failing, Moved, Page, Shy, Stuck, greeting_port, http_server, silent_port
 
 from continuity_conformance.cli.main import main
@@ -30,6 +31,7 @@ from continuity_conformance.target.resolve import resolve
 from continuity_conformance.target.server import Server
 
 RELEASE = newest().requirements
+EXAMPLES = Path(__file__).parents[3] / "examples"
 
 
 def looked_at(url: str, profile: Profile | None = None) -> SurveyState:
@@ -85,6 +87,46 @@ def test_a_profile_with_a_process_needs_no_address(continuity, tmp_path):
     assert any(re.fullmatch(r"the kit started it; it was ready after \d+\.\d s", text) for text in texts)
     assert any("kill" in text and "restart" in text for text in texts)
     assert [file.name for file in tmp_path.iterdir() if file.name != "cache"] == ["mine.yaml"]
+
+
+def controls_of(findings: Findings) -> dict[str, str]:
+    return {each.name: each.by for each in findings.controls}
+
+
+@pytest.fixture(scope="module")
+def controlled():
+    with serving("--controls", "the-token") as url:
+        yield url
+
+
+def test_each_control_is_listed_with_its_provider_or_with_what_is_missing(controlled):
+    findings = looked_at(controlled, Profile("it", token="the-token")).findings
+    by_api = {name for name, by in controls_of(findings).items() if by == "by the control API"}
+    missing = {each.name: each for each in findings.controls if not each.by}
+
+    assert by_api == {"evict", "compress", "fault", "fork", "link", "lineage"}
+    assert {"restart", "kill", "replicas", "cache pressure"} <= missing.keys()
+    assert missing["kill"].untested == ["DURABLE-02", "DURABLE-03", "DURABLE-04"]
+    assert "no kill (needs `process:`): 3 not tested: DURABLE-02, DURABLE-03" in said(findings, Topic.CONTROLS)
+    assert [line for line in sheet.lines(findings) if len(line) > 80] == []
+
+
+def test_a_wrong_token_is_not_taken_for_controls(controlled):
+    findings = looked_at(controlled, Profile("it", token="another")).findings
+    untested = {each.id for each, prospect, _ in findings.prospects if prospect is Prospect.NOT_TESTED}
+
+    assert set(controls_of(findings).values()) == {""}
+    assert "NO CONTROL API: every path of /conformance/v1 returns 404" in said(findings, Topic.CONTROLS)
+    assert "HISTORY-05" in untested
+
+
+def test_a_control_that_its_api_lacks_is_missing(continuity):
+    """This server has two of the six operations, and answers 404 for a response that it does not know."""
+    profile = EXAMPLES / "fastapi" / "profile.yaml"
+    found = json.loads(continuity("doctor", "--profile", str(profile), "--json").stdout)
+
+    assert [each["name"] for each in found["controls"] if each["by"] == "by the control API"] == ["evict", "fault"]
+    assert {each["name"] for each in found["controls"] if each["by"] is None} >= {"compress", "fork", "link", "lineage"}
 
 
 def test_a_server_that_ends_at_its_start_shows_its_output(continuity, tmp_path):
