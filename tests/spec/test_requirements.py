@@ -33,7 +33,7 @@ CATALOGUE = {
     "ENV": range(1, 4),
     "ERROR": range(1, 15),
     "HISTORY": range(1, 21),
-    "ISOLATE": range(1, 17),
+    "ISOLATE": range(1, 19),
     "MIGRATE": range(1, 10),
     "SLUG": range(1, 29),
     "STREAM": range(1, 7),
