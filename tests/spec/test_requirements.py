@@ -30,7 +30,7 @@ CATALOGUE = {
     "DISCOVER": range(1, 3),
     "DURABLE": range(1, 5),
     "ECHO": range(1, 16),
-    "ENV": range(1, 4),
+    "ENV": range(1, 5),
     "ERROR": range(1, 15),
     "HISTORY": range(1, 21),
     "ISOLATE": range(1, 19),
