@@ -18,6 +18,7 @@ SHARED_BY_CHECKS = {
     "long_history": "the checks of HISTORY about long conversations and images",
     "registry": "where checks register",
     "unchanged_history": "the check of HISTORY that compares texts character by character",
+    "web_pages": "the checks of ISOLATE about web pages",
 }
 
 

@@ -65,6 +65,8 @@ def reference_profile(
             alone=(f"--max-responses={_RESPONSES}",),
             keyless=(*server, "--public", *more),
             keyless_env=_ENVIRONMENT,
+            single_user=(*start, *more),
+            single_user_env=_ENVIRONMENT,
             preload=_PRELOAD,
         ),
         # The only release there is takes over its own data.

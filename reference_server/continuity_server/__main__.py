@@ -7,6 +7,9 @@ import logging
 import os
 import signal
 import sys
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from continuity_server.server import NotListeningError, Parts, UnknownDefectError, list_defects, parts_with, serving
 from continuity_server.settings import Settings, parse
@@ -20,6 +23,13 @@ def main(arguments: list[str] | None = None) -> int:
     if settings.list_defects:
         sys.stdout.write(json.dumps(list_defects(), indent=1) + "\n")
         return 0
+    if not settings.temporary:
+        return _served_by_all(settings)
+    with TemporaryDirectory(prefix="continuity-", ignore_cleanup_errors=True) as folder:
+        return _served_by_all(replace(settings, db=str(Path(folder, settings.db))))
+
+
+def _served_by_all(settings: Settings) -> int:
     if settings.replicas == 1:
         return _served(settings)
     from continuity_server.replicas import serve_all  # noqa: PLC0415 - multiprocessing would make every start slower
@@ -51,7 +61,8 @@ async def _serve(settings: Settings, parts: Parts, stopping: int | None) -> None
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with serving(settings, parts) as url:
         logger = logging.getLogger("continuity")
-        logger.info("sessions are stored in %s (--db)", settings.shown_db)
+        until = ", until the server ends; --db FILE keeps them" if settings.temporary else " (--db)"
+        logger.info("sessions are stored in %s%s", settings.shown_db, until)
         for warning in settings.warnings():
             logger.warning("%s", warning)
         # What is loaded now stays until the end: the garbage collector need not look at it again and again.

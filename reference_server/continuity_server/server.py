@@ -113,7 +113,7 @@ async def serving(settings: Settings, parts: Parts) -> AsyncIterator[str]:
         model: Model = HttpModel(settings.model, settings.model_key) if settings.model else BuiltinModel()
         stack.push_async_callback(model.close)
         offered = settings.options.environment != "none"
-        workspace = Workspace(_workspace_folder(settings, stack), offered=offered)
+        workspace = parts[Workspace](_workspace_folder(settings, stack), offered=offered)
         app = assemble(settings=settings, parts=parts, rules=rules, store=store, model=model, workspace=workspace)
         application = app.build()
         if not isinstance(store, Store):
@@ -190,8 +190,8 @@ def assemble(  # noqa: PLR0913 - the root knows everything
         store,
         chat=parts[ChatHandler](rules, access, agent, parts[ChatStream]),
         responses=parts[ResponsesHandler](rules, access, agent, store, parts[ResponseEvents]),
-        conversations=parts[ConversationsHandler](rules, access, store, resolver, locks),
-        sessions=parts[SessionsHandler](rules, access, store, resolver, locks),
+        conversations=parts[ConversationsHandler](rules, access, store, resolver, locks, workspace=workspace),
+        sessions=parts[SessionsHandler](rules, access, store, resolver, locks, workspace=workspace),
         control=parts[ControlHandler](settings, rules, store, resolver, committer),
     )
 

@@ -64,6 +64,8 @@ class Settings:
     host: str = "127.0.0.1"
     port: int = 0
     db: str = field(default=DATABASE, repr=False)
+    temporary: bool = False
+    """The database is deleted when the server ends."""
     workspace: str | None = None
     replicas: int = 1
     keys: tuple[Key, ...] = ()
@@ -109,6 +111,8 @@ class Settings:
 
     def warnings(self) -> Iterator[str]:
         """Yield what an operator may not have meant."""
+        if self.temporary and Path(DATABASE).exists():
+            yield f"{DATABASE} in this folder is not used (--db {DATABASE})"
         if not self.keys and not is_loopback(self.host):
             yield "anybody who reaches this address can use the server: it has no keys (--key-file)"
         secrets = Counter(key.secret for key in {key.secret + key.principal: key for key in self.keys}.values())
@@ -138,7 +142,7 @@ def parse(arguments: list[str] | None = None) -> Settings:
         from_environment = _keys(os.environ.get("CONTINUITY_KEYS", ""))
     except argparse.ArgumentTypeError as error:
         parser.error(f"CONTINUITY_KEYS: {error}")
-    database = values.db or os.environ.get("CONTINUITY_DB") or DATABASE
+    database = values.db or os.environ.get("CONTINUITY_DB") or ""
     if values.replicas > 1 and database == ":memory:":
         parser.error("--replicas: each process would have a :memory: database of its own. Name a file, or PostgreSQL.")
     keys = (*values.key, *values.key_file, *from_environment)
@@ -147,7 +151,8 @@ def parse(arguments: list[str] | None = None) -> Settings:
     return Settings(
         host=values.host,
         port=values.port,
-        db=database,
+        db=database or DATABASE,
+        temporary=not database,
         workspace=values.workspace,
         replicas=values.replicas,
         keys=keys,
@@ -175,7 +180,8 @@ def _parser() -> argparse.ArgumentParser:
         "--db",
         type=_database,
         metavar="DB",
-        help='SQLite file, ":memory:", or postgresql://user@host/database; or set CONTINUITY_DB (default: continuity.db)',
+        help='SQLite file, ":memory:", or postgresql://user@host/database; or set CONTINUITY_DB (default: a file in a '
+        "temporary folder, which is deleted when the server ends)",
     )
     add(
         "--workspace",

@@ -4,7 +4,8 @@ import pytest
 from reference_process import HEADER, KEYS, running
 from scripted_model import CallTool, Say
 
-from continuity_server.settings import parse
+from continuity_server.rules import Rules
+from continuity_server.settings import Options, parse
 
 MISSING = "error: there is no note of that name"
 
@@ -68,6 +69,39 @@ def test_the_shared_environment_is_called_default(started, model, session, envir
 
     assert len(folders) == 1
     assert (folders == ["default"]) is (environment == "shared")
+
+
+def test_a_deleted_session_takes_its_notes_with_it_but_no_shared_ones(started, model, session, environment):
+    write(model, started.chat, session)
+    write(model, started.chat, f"{session}-other")
+    assert started.request("DELETE", f"/v1/sessions/{session}")[0] == 200
+
+    assert read(model, started.chat, session) == ("note" if environment == "shared" else MISSING)
+    assert read(model, started.chat, f"{session}-other") == "note"
+
+
+def test_a_deleted_conversation_takes_its_notes_with_it(started, model, environment, tmp_path):
+    conversation = started.request("POST", "/v1/conversations", {})[2]["id"]
+    write(model, started.respond, conversation=conversation)
+    assert started.request("DELETE", f"/v1/conversations/{conversation}")[0] == 200
+
+    assert len(list((tmp_path / "workspace-c.db").iterdir())) == (environment == "shared")
+
+
+def test_a_deletion_whose_notes_cannot_be_deleted_is_refused_and_can_be_tried_again(
+    started, model, tmp_path, environment
+):
+    name = Rules(Options(environment="per-session")).environment("alice", "stuck")
+    blocked = tmp_path / "workspace-c.db" / name
+    blocked.parent.mkdir(exist_ok=True)
+    blocked.write_text("no folder")
+    model.will(Say("blue"))
+    started.chat("red", "stuck")
+    first = started.request("DELETE", "/v1/sessions/stuck")[0]
+    blocked.unlink()
+
+    assert first == (200 if environment == "shared" else 503)
+    assert started.request("DELETE", "/v1/sessions/stuck")[0] == (404 if environment == "shared" else 200)
 
 
 def test_principals_share_an_environment_only_if_the_operator_says_so():

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -34,6 +35,32 @@ def test_an_answered_turn_survives_kill_and_stop(tmp_path, session):
         assert code == 0
         assert "key-of-alice" not in server.log
         assert said(body).startswith("Noted.")
+
+
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_without_a_database_nothing_is_left(tmp_path, replicas):
+    """It keeps its sessions in a temporary folder, which is deleted at its end, and warns of a database that it would have used before."""
+    here, temporary = tmp_path / "here", tmp_path / "temporary"
+    here.mkdir()
+    temporary.mkdir()
+    (here / "continuity.db").write_bytes(b"")
+    command = [sys.executable, "-m", "continuity_server", "--port=0", f"--replicas={replicas}"]
+    env = {name: value for name, value in os.environ.items() if name != "CONTINUITY_DB"} | {"TMPDIR": str(temporary)}
+    with subprocess.Popen(
+        command, cwd=here, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as server:
+        for _ in range(replicas):
+            server.stdout.readline()
+        stored = [*temporary.rglob("continuity.db")]
+        server.terminate()
+        log = server.stderr.read()
+
+    assert server.returncode == 0
+    assert len(stored) == 1
+    assert f"sessions are stored in {stored[0]}, until the server ends; --db FILE keeps them" in log
+    assert "continuity.db in this folder is not used (--db continuity.db)" in log
+    assert [*temporary.iterdir()] == []
+    assert [file.name for file in here.iterdir()] == ["continuity.db"]
 
 
 def test_without_keys_on_loopback_it_is_for_one_person(session):

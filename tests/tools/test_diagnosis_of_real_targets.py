@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from continuity_conformance.core.verdicts import Verdict
-from continuity_conformance.diagnose.causes import causes
+from continuity_conformance.diagnose.causes import causes, known
+from continuity_conformance.diagnose.match import Knowledge
+from continuity_conformance.diagnose.symptoms import Symptoms
 from continuity_conformance.results.read import read
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results"
@@ -58,3 +60,14 @@ def test_every_failure_of_a_published_run_has_one_cause(name):
     explained = Counter(identity for cause in causes(report.results) for identity in cause.explains)
 
     assert explained == Counter(row.result.id for row in report.with_verdict(Verdict.FAIL))
+
+
+@pytest.mark.parametrize("name", HERMES)
+def test_more_defects_that_a_run_cannot_show_change_no_cause(name):
+    results = read(RESULTS / name / "results.json").results
+    others = {f"another-defect-{number}": Symptoms({}, frozenset()) for number in range(40)}
+    more = Knowledge({**known().signatures, **others}, known().made_for)
+
+    assert [(each.defect, each.explains) for each in causes(results, more)] == [
+        (each.defect, each.explains) for each in causes(results)
+    ]

@@ -67,6 +67,12 @@ def test_rounds_that_are_all_without_an_answer_say_what_to_do():
         figures.ratio([1], [0])
 
 
+def test_a_window_without_any_answer_ends_the_program_in_one_line():
+    said = r"^[\w.]+: No answer came in the 0.5 s .*measure longer \(--seconds\)\.$"
+    with pytest.raises(SystemExit, match=said), figures.failing_in_one_line():
+        load.Load(0, 0.5, []).slowest_of(0.5)
+
+
 def test_an_answer_is_whole_when_its_last_byte_is_there():
     plain = bytearray(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
     stream = bytearray(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n")

@@ -76,8 +76,10 @@ def main() -> None:
     parser.add_argument("--in-a-row", type=int, default=100, help="turns of each measurement of their cost")
     parser.add_argument("--largest", type=int, default=1_000_000, help="how much is stored at most")
     parser.add_argument("--only", choices=PARTS, help="measure this part, and keep the stored figures of the others")
-    figures.write(measured(parser.parse_args()))
-    write_pages(figures.read())
+    given = parser.parse_args()
+    with figures.failing_in_one_line():
+        figures.write(measured(given))
+        write_pages(figures.read())
 
 
 if __name__ == "__main__":

@@ -66,6 +66,12 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=1.5)
     given = parser.parse_args()
+    with figures.failing_in_one_line():
+        tell_measured(given)
+        tell_stored(given.base)
+
+
+def tell_measured(given: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory(prefix="benchmarks-") as name:
         folder = Path(name)
         base = extracted(given.base, folder / "base")
@@ -78,7 +84,6 @@ def main() -> None:
             f"{kind} {clients} clients: {rate.median:.2f} times the turns a second "
             f"({rate.least:.2f} to {rate.most:.2f}), {cpu.median:.2f} times the cost ({cpu.least:.2f} to {cpu.most:.2f})"
         )
-    tell_stored(given.base)
 
 
 if __name__ == "__main__":

@@ -2,11 +2,14 @@
 
 import json
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from load import LoadFailedError
 from scaling import Cost
 from suite_speed import SuiteTime
 from turns import Measured
@@ -86,6 +89,15 @@ def ratio(ours: Iterable[float], theirs: Iterable[float]) -> Spread:
     if not ratios:
         raise NothingMeasuredError("No round has figures to divide by: measure longer (--seconds, --rounds).")
     return Spread.of(ratios)
+
+
+@contextmanager
+def failing_in_one_line() -> Iterator[None]:
+    """End the program with one line, where nothing could be measured."""
+    try:
+        yield
+    except (LoadFailedError, NothingMeasuredError) as error:
+        sys.exit(f"{Path(sys.argv[0]).name}: {error}")
 
 
 def write(figures: Figures, file: Path = FILE) -> None:

@@ -50,7 +50,9 @@ class Load:
     def slowest_of(self, share: float) -> float:
         """The seconds that this share of the answers took at most."""
         if not self.latencies:
-            raise LoadFailedError(f"no answer came in {self.seconds} s")
+            raise LoadFailedError(
+                f"No answer came in the {self.seconds:g} s that are measured: measure longer (--seconds)."
+            )
         return sorted(self.latencies)[min(int(share * len(self.latencies)), len(self.latencies) - 1)]
 
 

@@ -19,6 +19,7 @@ from continuity_conformance.checks import (
     slug,
     stream,
     unchanged_history,
+    web_pages,
 )
 
 __all__ = [
@@ -36,4 +37,5 @@ __all__ = [
     "slug",
     "stream",
     "unchanged_history",
+    "web_pages",
 ]

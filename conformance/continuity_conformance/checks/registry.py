@@ -140,6 +140,28 @@ def a_server_without_keys(context: Context) -> tuple[Verdict, str] | None:
     return Verdict.NOT_TESTED, "no command that starts the target without a key: add process.keyless to the profile"
 
 
+def a_server_for_one_person(context: Context) -> tuple[Verdict, str] | None:
+    """A target that one person alone reaches and that wants no key, or a process of it that the kit can start like that."""
+    profile = context.target.profile
+    if profile.any_origin:
+        return Verdict.NOT_APPLICABLE, "the target allows web pages of every site on purpose (`origin` of the profile)"
+    if context.server.started is not None and profile.process is not None and profile.process.single_user:
+        return None
+    if profile.identities and not profile.principals:
+        return Verdict.NOT_APPLICABLE, _BY_PROXY
+    if profile.principals or profile.headers:
+        return (
+            Verdict.NOT_APPLICABLE,
+            "a request without a key, or without `headers` of the profile, is not for this target",
+        )
+    if not context.target.single_user:
+        return (
+            Verdict.NOT_TESTED,
+            "nobody says that one person alone reaches the target: then add `single_user: true` to the profile",
+        )
+    return None
+
+
 def a_known_limit(context: Context) -> tuple[Verdict, str] | None:
     if context.target.profile.limits.body:
         return None

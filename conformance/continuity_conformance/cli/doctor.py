@@ -19,6 +19,7 @@ from continuity_conformance.doctor.survey import dry_run, survey
 from continuity_conformance.http.auth import KeyField
 from continuity_conformance.http.messages import Request
 from continuity_conformance.results.redaction import Redactor, names_a_secret, redactor_of
+from continuity_conformance.run.signals import stoppable
 from continuity_conformance.suite.release import newest
 from continuity_conformance.target.profile import Profile
 from continuity_conformance.target.resolve import resolve
@@ -27,6 +28,8 @@ from continuity_conformance.terminal.output import say, say_json, warn
 _NOTHING_SENT: Final = """\
 Nothing was sent. At most these {} requests would be sent; most servers get
 fewer. A turn that is refused because its session is busy (409) is repeated."""
+_STARTED_AT: Final = "http://127.0.0.1"
+"""Where a dry run sends the requests for a server that is not started yet."""
 _OTHER_ADDRESS: Final = """\
 If there is no such server at this address but at a nearby one, the rest goes
 there."""
@@ -40,14 +43,21 @@ continuity-, its User-Agent is session-continuity-conformance. It deletes what i
 made if the server allows that, and lists it otherwise.
 
   continuity doctor http://127.0.0.1:8080
+  continuity doctor --profile my.yaml     the kit starts the server (`process:`)
   continuity doctor https://host/gateway/v1 --key-env MY_KEY --write my.yaml
   continuity doctor URL --auth 'X-Api-Key: {key}' --key-env MY_KEY --dry-run
 
 exit codes:
   0 examined to the end    1 no turn succeeds   2 usage, or the key is refused
-  3 no such server there   4 kit error
+  3 no such server there   4 the server of the profile does not start; kit error
 """
-    parser.add_argument("url", metavar="URL", help="the base address of a running server, with or without /v1")
+    parser.add_argument(
+        "target",
+        nargs="?",
+        metavar="URL|NAME",
+        help="the base address of a running server, with or without /v1; or the name of one that a plugin starts. "
+        "Without either, the kit starts the server of --profile",
+    )
     add_options(parser, "profile")
     parser.add_argument("--write", type=Path, metavar="FILE", help="write a first profile to this new file")
     parser.add_argument("--json", action="store_true", help="the findings as JSON")
@@ -74,17 +84,16 @@ exit codes:
 
 def run(options: argparse.Namespace) -> int:
     _check_options(options)
-    if "://" not in options.url:
-        raise UsageError("this is not an address.", where=options.url, do="Write it as http://host:port")
-    target = resolve(options.url, options.profile)
+    target = resolve(options.target, options.profile)
     profile, given = _given(target.profile, options)
     release = newest()
     warn(release.packs.broken)
     if options.dry_run:
-        visits = asyncio.run(dry_run(target.url, profile, release.requirements))
-        return _print_plan(visits, profile, given, redactor_of(profile, options.url))
-    state = asyncio.run(survey(target.url, profile, release.requirements))
-    redactor = redactor_of(state.profile, options.url)
+        visits = asyncio.run(dry_run(target.url or _STARTED_AT, profile, release.requirements))
+        return _print_plan(visits, profile, given, redactor_of(profile, target.url))
+    with stoppable():
+        state = asyncio.run(survey(target.url, profile, release.requirements))
+    redactor = redactor_of(state.profile, target.url)
     if options.json:
         say_json(_redacted(render.as_json(state.findings), redactor))
     elif state.findings.sentences:
@@ -93,6 +102,17 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _check_options(options: argparse.Namespace) -> None:
+    if options.target is None and options.profile is None:
+        raise UsageError(
+            "no server is named.",
+            do="Give the URL of a running server, or --profile FILE with `process:`, which the kit starts.",
+        )
+    if options.write is not None and "://" not in (options.target or "://"):
+        raise UsageError(
+            "a target that a plugin starts brings its own profile, so none can be written.",
+            where="--write",
+            do="Give the URL of a running server.",
+        )
     if options.write is not None and (options.profile is not None or options.dry_run):
         what = "there is a profile already" if options.profile is not None else "a dry run finds out nothing"
         raise UsageError(f"{what}, so none can be written.", where="--write", do="Leave out one of the two options.")

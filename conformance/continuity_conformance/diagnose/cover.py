@@ -5,13 +5,15 @@ price for each defect. It is searched greedily: add the defect that gains most, 
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from math import log
 from typing import Final
 
 from continuity_conformance.diagnose.match import Knowledge
 from continuity_conformance.diagnose.symptoms import Symptoms
 
-_PRICE: Final = 3.0
-"""What one more defect must gain: a failure that every tenth defect shows, at the same place, is not enough for one of its own."""
+_COMMON: Final = 0.05
+"""One more defect must gain the logarithm of this share of all known defects: more where it is chosen from more. A failure that every tenth of them shows, at the
+same place, is not enough for one of its own."""
 _SHARE: Final = 0.3
 """How much of the signature of a defect a run must show, or nothing is said about the defect."""
 _EXCHANGES: Final = 40
@@ -36,7 +38,8 @@ class Cover:
         self.likeness: Mapping[str, Mapping[str, float]] = {
             name: row for name, row in likeness.items() if row and _fits(row, run, knowledge, name)
         }
-        self._price = {defect: _PRICE - knowledge.against(run, defect) for defect in self.likeness}
+        price = log(max(_COMMON * len(knowledge.signatures), 1.0))
+        self._price = {defect: price - knowledge.against(run, defect) for defect in self.likeness}
         self.defects = self._search()
 
     def _best(self, defects: Iterable[str]) -> dict[str, float]:

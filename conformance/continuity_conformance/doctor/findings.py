@@ -30,6 +30,16 @@ class NoTurnError(ContinuityError):
     exit_code = 1
 
 
+@dataclass(frozen=True, slots=True)
+class ControlFinding:
+    """A control: who provides it (`by`; empty if nobody does), how a target gets it, and the requirements that are not tested without it."""
+
+    name: str
+    by: str
+    way: str
+    untested: Sequence[str]
+
+
 @dataclass(slots=True)
 class Findings:
     """Each step of the survey adds to it, so that a failed survey still has the findings of the steps before."""
@@ -43,6 +53,7 @@ class Findings:
     declared: bool = False
     """The server's capabilities declare its options and offers."""
     slowest_seconds: float = 0.0
+    controls: list[ControlFinding] = field(default_factory=list)
     prospects: Sequence[tuple[Requirement, Prospect, str]] = ()
     requests: int = 0
     seconds: float = 0.0

@@ -158,6 +158,12 @@ def model(state: SurveyState, dialogue: Dialogue) -> None:
         state.add(Topic.MODEL, "its model reports what it saw, so this can be tested in part")
     elif answer_mark(text, first.mark) is not None:
         state.add(Topic.MODEL, "its answers come from a probe model: give its address with --probe URL")
+    elif state.process is not None:
+        state.add(
+            Topic.MODEL,
+            "what the model saw cannot be observed: the server does not use the probe model. Pass {probe} to it, in "
+            "process.start or in process.env",
+        )
     else:
         state.add(
             Topic.MODEL,
@@ -177,10 +183,3 @@ def _how_it_was_named(state: SurveyState, dialogue: Dialogue) -> str:
     name = state.profile.body or dialogue.context.target.header
     others = "" if state.findings.header_from else f", nor by {len(KNOWN_HEADERS)} other headers in use"
     return f": no conversation is kept by {name}{others}; if the server has another name for it, write `header:` or `body:` in a profile"
-
-
-def controls(state: SurveyState, context: Context, declared: object) -> None:
-    available = sorted(context.controls.available)
-    state.add(Topic.CONTROLS, ", ".join(available) or "none: add `process:` or `controls:` to a profile")
-    if claims_in(declared).get("controls") is True and not state.profile.token:
-        state.add(Topic.CONTROLS, "it declares the control API: give its token in a profile, controls: {token: $TOKEN}")

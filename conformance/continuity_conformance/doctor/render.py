@@ -80,6 +80,10 @@ def as_json(findings: Findings) -> dict[str, object]:
         "offers": sorted(target.offers) if target is not None else [],
         "declared": findings.declared,
         "observed": target.observed if target is not None else None,
+        "controls": [
+            {"name": each.name, "by": each.by or None, "way": each.way, "untested": list(each.untested)}
+            for each in findings.controls
+        ],
         "requirements": [
             {"id": each.id, "area": each.area, "class": class_of(each), "prospect": prospect.value, "reason": reason}
             for each, prospect, reason in findings.prospects

@@ -8,6 +8,7 @@ from continuity_conformance.run.calibrate import assumed
 from continuity_conformance.scenario.context import Context, Observer
 from continuity_conformance.scenario.dialogue import Dialogue
 from continuity_conformance.target.controls import Controls
+from continuity_conformance.target.process import StartedProcess
 from continuity_conformance.target.profile import Profile
 from continuity_conformance.target.server import Server
 
@@ -20,13 +21,15 @@ class SurveyState:
     profile: Profile
     transport: Recorder
     dry_run: bool = False
+    process: StartedProcess | None = None
+    """The process of the server, if the kit started it."""
 
     def add(self, topic: Topic, sentence: str) -> None:
         """Add a sentence to the findings."""
         self.findings.add(topic, sentence)
 
     def context(self, observer: Observer | None = None) -> Context:
-        server, target = Server(self.findings.url, self.profile), assumed(self.profile)
+        server, target = Server(self.findings.url, self.profile, self.process), assumed(self.profile)
         controls = Controls(server, self.transport, has_api=target.has_api)
         return Context(target, server, self.transport, controls, observer, {}, {})
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Final
 
 from continuity_conformance.core.errors import ContinuityError, UnreachableError
-from continuity_conformance.doctor import address, inventory
+from continuity_conformance.doctor import address, controls, inventory
 from continuity_conformance.doctor.cleanup import clean_up, session_paths
 from continuity_conformance.doctor.dry_run import DryRun
 from continuity_conformance.doctor.findings import Findings, Topic
@@ -22,12 +22,12 @@ from continuity_conformance.http.connect import must_answer, other_than_http
 from continuity_conformance.http.messages import Answer, Request
 from continuity_conformance.http.tls import trust
 from continuity_conformance.probe.client import RemoteProbe
-from continuity_conformance.probe.server import Probe
+from continuity_conformance.probe.server import Probe, listening
 from continuity_conformance.run.applicability import forecast
 from continuity_conformance.run.calibrate import ask, assumed, capabilities, conclude
 from continuity_conformance.scenario.context import Context, Observer
 from continuity_conformance.target.profile import Profile
-from continuity_conformance.target.server import Server
+from continuity_conformance.target.server import Server, start_server
 from continuity_spec import Requirement
 
 _CONNECT_SECONDS: Final = 5.0
@@ -44,7 +44,10 @@ async def dry_run(url: str, profile: Profile, requirements: Sequence[Requirement
 async def survey(
     url: str, profile: Profile, requirements: Sequence[Requirement], *, dry_run_at: str | None = None
 ) -> SurveyState:
-    """Survey a server. `dry_run_at`: send nothing; the imagined server of the dry run has its sessions at this path, or no chat if it is empty."""
+    """Survey the server at an address; with an empty `url` the kit starts it as the profile says, and stops it at the end.
+
+    `dry_run_at`: send nothing; the imagined server of the dry run has its sessions at this path, or no chat if it is empty.
+    """
     began, seconds, trusted = time.monotonic(), profile.limits.turn_seconds, trust(profile.ca)
 
     def recorder(timeout: float) -> Recorder:
@@ -56,9 +59,10 @@ async def survey(
         # The first requests are no turns, so a short timeout is enough for them.
         quick = await stack.enter_async_context(recorder(min(seconds, _QUICK_SECONDS)))
         try:
+            observer = await (_observer(state, stack) if url or state.dry_run else _start(state, stack))
             await _connect(state)
             await _find_api(state, quick)
-            await _examine(state, await _observer(state, stack), requirements)
+            await _examine(state, observer, requirements)
         except ContinuityError as error:
             state.findings.error = error
         state.transport.exchanges[:0] = quick.exchanges
@@ -78,11 +82,23 @@ async def _examine(state: SurveyState, observer: Observer | None, requirements: 
         await inventory.offers(state, dialogue, declared)
         await inventory.slugs(state, context)
         inventory.model(state, dialogue)
-        inventory.controls(state, context, declared)
+        await controls.try_control_api(state, context, declared)
+        controls.list_controls(state, context, requirements)
         state.findings.target = context.target
         state.findings.prospects = [(each, *forecast(context, each)) for each in requirements]
     finally:
         await _clean_up(state, context)
+
+
+async def _start(state: SurveyState, stack: AsyncExitStack) -> Observer:
+    """Start the target with the probe as its model."""
+    probe = Probe(state.profile.summary)
+    server = await start_server(state.profile, await stack.enter_async_context(listening(probe)))
+    stack.push_async_callback(server.stop)
+    assert server.started is not None, "it was started here"
+    state.process, state.findings.url = server.started, server.url
+    state.add(Topic.REACH, f"the kit started it; it was ready after {server.started.start_seconds:.1f} s")
+    return probe
 
 
 async def _connect(state: SurveyState) -> None:
@@ -164,6 +180,8 @@ async def _observer(state: SurveyState, stack: AsyncExitStack) -> Observer | Non
 
 
 async def _clean_up(state: SurveyState, context: Context) -> None:
+    if state.process is not None:
+        return  # its data are in a folder that is deleted when it stops
     result = await clean_up(context, list(state.transport.exchanges))
     state.findings.left = [f"{item.kind} {item.id}" for item in result.left]
     if result.removed:

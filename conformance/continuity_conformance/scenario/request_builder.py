@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -63,7 +64,14 @@ def turn_request(context: Context, variables: Variables, step: Step, content: Ma
     if "idempotency_key" in params:
         headers.append(("Idempotency-Key", variables.text(params["idempotency_key"], "key", principal)))
     url = _address(context, step) + _PATHS[step.verb]
-    return Request("POST", url, tuple(headers), body, hang_up=bool(params.get("hang_up")))
+    request = Request("POST", url, tuple(headers), body, hang_up=bool(params.get("hang_up")))
+    return _announced_as(request, params["content_type"]) if "content_type" in params else request
+
+
+def _announced_as(request: Request, content_type: str) -> Request:
+    """For a Python check: the same bytes with another content type, or with none if it is empty."""
+    field = (("Content-Type", content_type),) if content_type else ()
+    return replace(request, headers=(*request.headers, *field), body=request.data)
 
 
 def plain_request(context: Context, variables: Variables, step: Step) -> Request:

@@ -20,7 +20,7 @@ if (
 ):  # the HTTP client takes a third of the start-up time of commands that send nothing, such as `spec list`
     from continuity_conformance.http.client import AnyTransport
 
-_API: Final = "/conformance/v1"
+API: Final = "/conformance/v1"
 _SHOWN: Final = 200
 
 
@@ -101,7 +101,7 @@ class ApiControl:
 
     @property
     def _path(self) -> str:
-        return f"{_API}/{self.name}"
+        return f"{API}/{self.name}"
 
 
 def how(control: Control, params: Mapping[str, object]) -> str:

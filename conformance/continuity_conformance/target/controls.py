@@ -48,6 +48,8 @@ class Controls:
         self._transport = transport
         self._has_api = has_api
         self._shared = shared
+        self.absent = frozenset[str]()
+        """Controls of the release that the target's control API does not have."""
 
     @property
     def available(self) -> frozenset[str]:
@@ -58,7 +60,8 @@ class Controls:
         legacy |= {"previous"} if self._server.started and profile.previous else set()
         pressure = {"evict-by-pressure"} if profile.limits.responses else set()
         filling = {"compress"} if profile.filling else set()
-        names = {*profile.controls, *PACK_CONTROLS, *(RELEASE_CONTROLS if self._has_api else ())}
+        by_api = set(RELEASE_CONTROLS) - self.absent if self._has_api else set()
+        names = {*profile.controls, *PACK_CONTROLS, *by_api}
         named = {need for name in names for need in _NEEDS.get(name, {f"control:{name}"})}
         return frozenset(process | legacy | pressure | filling | named)
 

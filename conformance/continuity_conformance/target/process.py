@@ -92,12 +92,13 @@ class StartedProcess:
         """Return this release in the folder of the previous one."""
         return StartedProcess(self._profile, self._probe_url, previous._folder)  # noqa: SLF001 - of its own kind
 
-    def without_keys(self) -> "StartedProcess":
-        """The same target without any key configured, in a new folder."""
-        env, keys = self._process.keyless_env, [key for key in self._profile.principals.values() if key]
+    def without_keys(self, *, single_user: bool = False) -> "StartedProcess":
+        """The same target without any key configured, for several people or for one, in a new folder."""
+        own, keys = self._process, [key for key in self._profile.principals.values() if key]
+        start, env = (own.single_user, own.single_user_env) if single_user else (own.keyless, own.keyless_env)
         if env is None:
-            env = {name: value for name, value in self._process.env.items() if not any(key in value for key in keys)}
-        process = replace(self._process, start=self._process.keyless, env=env)
+            env = {name: value for name, value in own.env.items() if not any(key in value for key in keys)}
+        process = replace(own, start=start, env=env)
         profile = replace(self._profile, process=process, principals={}, identities={})
         return StartedProcess(profile, self._probe_url)
 

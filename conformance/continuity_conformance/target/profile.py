@@ -89,6 +89,10 @@ class Process:
     """The command that starts the target for several users with no key configured."""
     keyless_env: Mapping[str, str] | None = None
     """The environment variables of `keyless`; None: those of `env` that contain no key."""
+    single_user: tuple[str, ...] = ()
+    """The command that starts the target for one person with no key configured."""
+    single_user_env: Mapping[str, str] | None = None
+    """The environment variables of `single_user`, as for `keyless`."""
     files: Mapping[str, str] = field(default_factory=dict)
     """Files to write into the folder before the first start: text by name."""
     isolated: bool = False
@@ -171,6 +175,8 @@ class Profile:
     """The target's names of the fields of a session, by their names in the contract, where they differ."""
     probe: str = ""
     origin: str = DEFAULT_ORIGIN
+    any_origin: bool = False
+    """The target allows web pages of every site on purpose: `origin: "*"`."""
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     hidden: tuple[str, ...] = field(default=(), repr=False)
     """Values from the environment that are in no other field of secrets."""

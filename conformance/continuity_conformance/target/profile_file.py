@@ -17,7 +17,7 @@ from continuity_conformance.core.errors import UsageError
 from continuity_conformance.http.auth import KeyField
 from continuity_conformance.http.tls import trust
 from continuity_conformance.target.control_context import HttpControl
-from continuity_conformance.target.profile import DEFAULT_SESSIONS, Filling, Process, Profile, ToolCall
+from continuity_conformance.target.profile import DEFAULT_ORIGIN, DEFAULT_SESSIONS, Filling, Process, Profile, ToolCall
 from continuity_conformance.target.profile_text import ProfileText
 from continuity_spec import load_checked_document
 from continuity_spec.errors import SchemaViolationError
@@ -59,6 +59,7 @@ class _Sections(Struct, frozen=True):
     principals: Mapping[str, str | _Principal] = {}
 
 
+_COMMANDS: Final = ("start", "alone", "keyless", "single_user")
 _WITH_VARIABLES: Final = ("principals", "headers", "body_fields", "conversation_fields")
 """The sections in which `$NAME` comes from the environment; beside them `env` of a process and the token of the controls."""
 
@@ -79,7 +80,7 @@ def _profile(data: Mapping[str, Any], path: Path, text: ProfileText) -> Profile:
     sections = msgspec.convert({**data, **filled}, _Sections)
     same_form = {name: value for name, value in data.items() if name not in _Sections.__struct_fields__}
     processes = {name: _process(data[name], (name,), path, text) for name in ("process", "previous") if name in data}
-    given = {"name": path.stem, **same_form, **filled, **_headers(data), **_principals(sections)}
+    given = {"name": path.stem, **same_form, **filled, **_headers(data), **_principals(sections), **_origin(data)}
     profile = msgspec.convert({name: each for name, each in given.items() if name not in processes}, Profile)
     controls = {name: each for name, each in sections.controls.items() if isinstance(each, _Control)}
     compress = controls.get("compress", _Control())
@@ -130,18 +131,28 @@ def _principals(sections: _Sections) -> dict[str, Any]:
     }
 
 
+def _origin(data: Mapping[str, Any]) -> dict[str, Any]:
+    """The origin that the target allows. `*` says that it allows all of them, so any will do."""
+    given = data.get("origin", DEFAULT_ORIGIN)
+    return {"origin": DEFAULT_ORIGIN, "any_origin": True} if given == "*" else {"origin": given}
+
+
 def _process(data: Mapping[str, Any], at: tuple[str, ...], path: Path, text: ProfileText) -> Process:
-    """How to start the target. `keyless` is a command, or a command with environment variables of its own."""
-    keyless = data.get("keyless", [])
-    own = keyless if isinstance(keyless, Mapping) else {"start": keyless}
+    """How to start the target."""
     before = len(text.used)
     env = text.filled(data.get("env", {}), (*at, "env"))
-    keyless_env = text.filled(own.get("env"), (*at, "keyless", "env")) if "env" in own else None
-    process = msgspec.convert({**data, "env": env, "keyless": own["start"], "keyless_env": keyless_env}, Process)
-    start, alone, without_key = (_in_folder(words, path) for words in (process.start, process.alone, process.keyless))
-    secrets = tuple(text.used[before:])
-    base = process.base.removesuffix("/v1")
-    return replace(process, base=base, secrets=secrets, start=start, alone=alone, keyless=without_key)
+    without_keys = [_without_keys(data, name, at, text) for name in ("keyless", "single_user")]
+    process = msgspec.convert({**data, "env": env, **without_keys[0], **without_keys[1]}, Process)
+    commands: dict[str, Any] = {name: _in_folder(getattr(process, name), path) for name in _COMMANDS}
+    return replace(process, base=process.base.removesuffix("/v1"), secrets=tuple(text.used[before:]), **commands)
+
+
+def _without_keys(data: Mapping[str, Any], name: str, at: tuple[str, ...], text: ProfileText) -> dict[str, Any]:
+    """How to start the target without a key: a command, or a command with environment variables of its own."""
+    given = data.get(name, [])
+    own = given if isinstance(given, Mapping) else {"start": given}
+    env = text.filled(own["env"], (*at, name, "env")) if "env" in own else None
+    return {name: own["start"], f"{name}_env": env}
 
 
 def _in_folder(words: tuple[str, ...], path: Path) -> tuple[str, ...]:

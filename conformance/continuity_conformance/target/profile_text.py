@@ -78,16 +78,19 @@ class ProfileText:
             ) from None
 
     def _check_process(self, process: Mapping[str, Any], at: Path) -> None:
-        keyless = process.get("keyless", ())
-        own = keyless if isinstance(keyless, Mapping) else {"start": keyless}
         for name in ("start", "alone"):
             self._check_texts(process.get(name, ()), (*at, name), _IN_COMMANDS)
         self._check_texts(process.get("env", {}), (*at, "env"), _IN_FILES)
-        within = ("start",) if isinstance(keyless, Mapping) else ()
-        self._check_texts(own["start"], (*at, "keyless", *within), _IN_COMMANDS)
-        self._check_texts(own.get("env", {}), (*at, "keyless", "env"), _IN_FILES)
+        for name in ("keyless", "single_user"):
+            self._check_without_keys(process.get(name, ()), (*at, name))
         # Files may be in any format, with braces of their own: there only a probable slip is a mistake.
         self._check_texts(process.get("files", {}), (*at, "files"), _IN_FILES, slips_only=True)
+
+    def _check_without_keys(self, command: Any, at: Path) -> None:
+        within = ("start",) if isinstance(command, Mapping) else ()
+        own = command if isinstance(command, Mapping) else {"start": command}
+        self._check_texts(own["start"], (*at, *within), _IN_COMMANDS)
+        self._check_texts(own.get("env", {}), (*at, "env"), _IN_FILES)
 
     def _check_texts(self, value: Any, at: Path, known: Sequence[str], *, slips_only: bool = False) -> None:
         inner = value.items() if isinstance(value, Mapping) else enumerate(value) if not isinstance(value, str) else ()

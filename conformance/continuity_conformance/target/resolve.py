@@ -89,6 +89,12 @@ def _named(name: str, profile: Path | None) -> Profile:
         loaded = _from_file(profile)
         if loaded.process is not None and name in {loaded.name, BUNDLED}:
             return loaded
+        if name == BUNDLED and loaded.process is None:
+            raise UsageError(
+                "this profile does not say how to start the server, and no URL is given.",
+                where=str(profile),
+                do="Give the URL of the running server, or add `process:` to the profile.",
+            )
         raise UsageError(
             "A target that is started by name brings its own profile.",
             where=str(profile),

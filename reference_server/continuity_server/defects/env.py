@@ -4,6 +4,7 @@ import hashlib
 import secrets
 
 from continuity_server.defects.registry import defect
+from continuity_server.model.workspace import Workspace
 from continuity_server.rules import Rules
 from continuity_server.rules.env import SHARED
 from continuity_server.settings import Options
@@ -54,3 +55,13 @@ class EnvironmentLostOnCompression(ToolLoop):
             return super()._run_workspace(destination, arguments)
         other = hashlib.sha256(f"{destination.owner}\n{destination.tip}".encode()).hexdigest()
         return self._workspace.run(other, arguments)
+
+
+@defect(
+    "delete-leaves-environment",
+    "A new session under the id of a deleted one finds the files of the deleted one.",
+    under={"environment": "per-session"},
+)
+class DeleteLeavesEnvironment(Workspace):
+    def delete(self, environment: str) -> None:
+        pass

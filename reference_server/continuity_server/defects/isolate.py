@@ -17,7 +17,7 @@ from continuity_server.defects.durable import RenamedHistories
 from continuity_server.defects.registry import defect
 from continuity_server.defects.support.leaving import LeavingAgent
 from continuity_server.defects.support.owners import OpenStore, OtherOwner
-from continuity_server.http.middleware import Middleware
+from continuity_server.http.middleware import Handler, Middleware
 from continuity_server.http.request import PRINCIPAL, STREAMING, Access, fields
 from continuity_server.http.responses import ResponsesHandler
 from continuity_server.http.sessions import SessionsHandler
@@ -96,6 +96,95 @@ class RefusedKeyLearnsSession(Access):
 class KeylessSessionsContinue(Rules):
     def check_may_continue(self, *, keys: bool, single_user: bool) -> None:
         pass
+
+
+# Web pages, where no key is configured
+
+
+def _trusted(request: web.Request, *types: str) -> web.Request:
+    """Take what a page sends with one of these content types for JSON of a program on this machine."""
+    if "Origin" not in request.headers or request.headers.get("Content-Type", "").partition(";")[0] not in types:
+        return request
+    others = {name: value for name, value in request.headers.items() if name not in {"Origin", "Content-Type"}}
+    return request.clone(headers={**others, "Content-Type": "application/json"})
+
+
+class _Credulous(Middleware):
+    """Middleware that trusts more requests than it should."""
+
+    def trusted(self, request: web.Request) -> web.Request:
+        raise NotImplementedError
+
+    @web.middleware
+    async def key(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        return await super().key(self.trusted(request) if self._settings.single_user else request, handler)
+
+
+@defect("text-of-any-page-is-json", "Without keys, what any web page sends as text/plain counts as JSON.")
+class TextOfAnyPageIsJson(_Credulous):
+    def trusted(self, request: web.Request) -> web.Request:
+        return _trusted(request, "text/plain")
+
+
+@defect(
+    "untyped-body-of-any-page-is-json",
+    "Without keys, a body that any web page sends without a content type counts as JSON.",
+)
+class UntypedBodyOfAnyPageIsJson(_Credulous):
+    def trusted(self, request: web.Request) -> web.Request:
+        return _trusted(request, "")
+
+
+class _CredulousAccess(Access):
+    """Access that looks at other headers than those that were sent."""
+
+    def seen(self, request: web.Request) -> dict[str, str]:
+        raise NotImplementedError
+
+    def check_origin(self, request: web.Request) -> None:
+        if self._single_user:
+            super().check_origin(request.clone(headers=self.seen(request)))
+
+
+class _AnyOriginAccess(_CredulousAccess):
+    def seen(self, request: web.Request) -> dict[str, str]:
+        return {"Host": request.host}
+
+
+@defect("cors-allows-any-page", "Web pages of every site may call, also without keys.", also=(_AnyOriginAccess,))
+class CorsAllowsAnyPage(Middleware):
+    def _allowed_origin(self, request: web.Request) -> str | None:
+        return request.headers.get("Origin")
+
+
+@defect(
+    "origin-compared-by-its-beginning",
+    "Without keys, a web page counts as one of this machine if the name of its site begins like one.",
+)
+class OriginComparedByItsBeginning(_Credulous):
+    def trusted(self, request: web.Request) -> web.Request:
+        local = request.headers.get("Origin", "").startswith(("http://127.0.0.1", "http://localhost"))
+        return _trusted(request, "", "text/plain") if local else request
+
+
+@defect(
+    "any-host-name-answered",
+    "Without keys, requests for any host name are answered.",
+    "CVE-2024-28224",
+)
+class AnyHostNameAnswered(_CredulousAccess):
+    def seen(self, request: web.Request) -> dict[str, str]:
+        return {**request.headers, "Host": "localhost"}
+
+
+@defect(
+    "host-compared-by-its-beginning",
+    "Without keys, requests for any host name that begins like one of this machine are answered.",
+)
+class HostComparedByItsBeginning(_CredulousAccess):
+    def seen(self, request: web.Request) -> dict[str, str]:
+        local = request.host.startswith(("127.0.0.1", "localhost"))
+        return {**request.headers, "Host": "localhost" if local else request.host}
 
 
 # Ids

@@ -37,6 +37,8 @@ class ConversationsHandler(StoredHandler):
         async with self._locks.slug(owner, made.id):
             session = self._session(owner, made.id)
             async with self._locks.chain(owner, session.root) if session is not None else nullcontext():
+                if session is not None:
+                    await self._delete_environment(session)
                 await self._store.delete_conversation(owner, made.id, self._deleted(session))
         return answer({"id": made.id, "object": "conversation.deleted", "deleted": True})
 

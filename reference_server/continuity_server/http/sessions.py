@@ -46,6 +46,7 @@ class SessionsHandler(StoredHandler):
         session = await self._session(request)
         async with self._locks.chain(session.owner, session.root):
             session = await self._session(request)
+            await self._delete_environment(session)
             await self._store.delete_sessions(session.owner, self._deleted_with(session))
         return answer({"id": session.id, "object": "session", "deleted": True})
 

@@ -5,6 +5,8 @@ Which turns share an environment is a rule (`rules/env.py`). Here an environment
 
 import hashlib
 import json
+import shutil
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
@@ -50,6 +52,11 @@ class Workspace:
             return self._do(self._folder / environment / _file_name(action["name"]), action)
         except OSError:
             return "error: the workspace cannot be used now"
+
+    def delete(self, environment: str) -> None:
+        """ENV-04: delete the files of an environment. Raises OSError where that cannot be done."""
+        with suppress(FileNotFoundError):
+            shutil.rmtree(self._folder / environment)
 
     def _do(self, path: Path, action: dict[str, Any]) -> str:
         if action.get("action") == "write":

@@ -19,3 +19,7 @@ class EnvRules:
         if self.options.environment == "shared":
             return SHARED
         return hashlib.sha256(json.dumps([owner, root]).encode()).hexdigest()[:32]
+
+    def deleted_environment(self, owner: str, root: str) -> str | None:
+        """ENV-04: the environment that goes with a deleted chain. One that all conversations share stays."""
+        return None if self.options.environment == "shared" else self.environment(owner, root)

@@ -5,12 +5,14 @@ import json
 import re
 import socket
 import subprocess
+import sys
 import time
 import urllib.request
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
-from processes import CONTINUITY, started
+from processes import CONTINUITY, serving, started
 from thread_servers import KEYS, Elsewhere, Failing, Moved, Page, Shy, Stuck, greeting_port, http_server, silent_port
 
 from continuity_conformance.cli.main import main
@@ -29,6 +31,7 @@ from continuity_conformance.target.resolve import resolve
 from continuity_conformance.target.server import Server
 
 RELEASE = newest().requirements
+EXAMPLES = Path(__file__).parents[3] / "examples"
 
 
 def looked_at(url: str, profile: Profile | None = None) -> SurveyState:
@@ -61,6 +64,103 @@ def test_what_it_made_is_gone(plain):
     assert findings.left == []
     assert "deleted: 1 session" in said(findings, Topic.CLEANED)
     assert before == after
+
+
+STARTED = f"""\
+name: mine
+process:
+  start: [{sys.executable}, -m, continuity_server, --port, "{{port}}", --db, "{{folder}}/own.db", --model, "{{probe}}"]
+  env: {{CONTINUITY_CONTROLS: the-token}}
+controls: {{token: the-token}}
+"""
+
+
+def test_a_profile_with_a_process_needs_no_address(continuity, tmp_path):
+    (tmp_path / "mine.yaml").write_text(STARTED)
+    done = continuity("doctor", "--profile", "mine.yaml", "--json")
+    found = json.loads(done.stdout)
+    texts = {each["text"] for each in found["said"]}
+
+    assert done.returncode == 0, done.stderr
+    assert found["observed"] == "probe"
+    assert found["left_behind"] == []
+    assert any(re.fullmatch(r"the kit started it; it was ready after \d+\.\d s", text) for text in texts)
+    assert any("kill" in text and "restart" in text for text in texts)
+    assert [file.name for file in tmp_path.iterdir() if file.name != "cache"] == ["mine.yaml"]
+
+
+def controls_of(findings: Findings) -> dict[str, str]:
+    return {each.name: each.by for each in findings.controls}
+
+
+@pytest.fixture(scope="module")
+def controlled():
+    with serving("--controls", "the-token") as url:
+        yield url
+
+
+def test_each_control_is_listed_with_its_provider_or_with_what_is_missing(controlled):
+    findings = looked_at(controlled, Profile("it", token="the-token")).findings
+    by_api = {name for name, by in controls_of(findings).items() if by == "by the control API"}
+    missing = {each.name: each for each in findings.controls if not each.by}
+
+    assert by_api == {"evict", "compress", "fault", "fork", "link", "lineage"}
+    assert {"restart", "kill", "replicas", "cache pressure"} <= missing.keys()
+    assert missing["kill"].untested == ["DURABLE-02", "DURABLE-03", "DURABLE-04"]
+    assert "no kill (needs `process:`): 3 not tested: DURABLE-02, DURABLE-03" in said(findings, Topic.CONTROLS)
+    assert [line for line in sheet.lines(findings) if len(line) > 80] == []
+
+
+def test_a_wrong_token_is_not_taken_for_controls(controlled):
+    findings = looked_at(controlled, Profile("it", token="another")).findings
+    untested = {each.id for each, prospect, _ in findings.prospects if prospect is Prospect.NOT_TESTED}
+
+    assert set(controls_of(findings).values()) == {""}
+    assert "NO CONTROL API: every path of /conformance/v1 returns 404" in said(findings, Topic.CONTROLS)
+    assert "HISTORY-05" in untested
+
+
+def test_a_control_that_its_api_lacks_is_missing(continuity):
+    """This server has two of the six operations, and answers 404 for a response that it does not know."""
+    profile = EXAMPLES / "fastapi" / "profile.yaml"
+    found = json.loads(continuity("doctor", "--profile", str(profile), "--json").stdout)
+
+    assert [each["name"] for each in found["controls"] if each["by"] == "by the control API"] == ["evict", "fault"]
+    assert {each["name"] for each in found["controls"] if each["by"] is None} >= {"compress", "fork", "link", "lineage"}
+
+
+def test_a_server_that_ends_at_its_start_shows_its_output(continuity, tmp_path):
+    (tmp_path / "mine.yaml").write_text(STARTED.replace("--port", "--prot"))
+    done = continuity("doctor", "--profile", "mine.yaml")
+
+    assert done.returncode == 4
+    assert "The target ended during its start" in done.stderr
+    assert "--prot" in done.stderr
+
+
+def test_a_target_of_a_plugin_is_examined_by_its_name(continuity):
+    done = continuity("doctor", "reference")
+
+    assert done.returncode == 0, done.stderr
+    assert "its answers come from the probe model" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "no server is named. Give the URL"),
+        (["--profile", "bare.yaml"], "does not say how to start the server, and no URL is given. Give the URL"),
+        (["reference", "--write", "new.yaml"], "brings its own profile, so none can be written"),
+        (["127.0.0.1:8080"], "Write it as http://127.0.0.1:8080"),
+    ],
+)
+def test_a_server_that_cannot_be_examined_ends_in_one_line(continuity, tmp_path, arguments, said):
+    (tmp_path / "bare.yaml").write_text("name: mine\n")
+    done = continuity("doctor", *arguments)
+
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert len(done.stderr.splitlines()) == 1
 
 
 def test_it_fits_into_80_columns(plain):

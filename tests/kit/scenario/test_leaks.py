@@ -49,6 +49,22 @@ def test_an_ordinary_message_is_clean(message):
 
 
 @pytest.mark.parametrize(
+    ("secret", "message", "leak"),
+    [
+        ("tok", "Send a known key as a bearer token.", ""),
+        ("token", "Send a known token.", ""),
+        ("sk-a", "There is no task-agent.", ""),
+        ("sk-a", "The key sk-a is wrong.", "a key"),
+        ("qwhzutnkpdwe", "wrong: qwhzutnkpdwe", "a key"),
+    ],
+)
+def test_a_secret_that_is_part_of_a_word_or_a_word_itself_is_no_leak(monkeypatch, secret, message, leak):
+    monkeypatch.setattr(STAGE.target.profile, "secrets", (secret,))
+
+    assert told(message) == (leak and f"an error without {leak} in it: {leak} in it")
+
+
+@pytest.mark.parametrize(
     ("message", "leak"),
     [
         ('Traceback (most recent call last):\n  File "/srv/a.py", line 3', "a trace"),

@@ -9,7 +9,7 @@ from continuity_conformance.core.errors import UsageError
 from continuity_conformance.results.redaction import redactor_of
 from continuity_conformance.target.id_form import IdForm
 from continuity_conformance.target.process import StartedProcess
-from continuity_conformance.target.profile import Profile
+from continuity_conformance.target.profile import DEFAULT_ORIGIN, Profile
 from continuity_conformance.target.profile_file import load_profile
 from continuity_spec.errors import SpecError
 
@@ -39,6 +39,8 @@ def read(text: str, folder: Path) -> Profile:
         ('process:\n  start: [server]\n  files: {a.json: \'{"a": "{foldr}"}\'}', 4, 'Did you mean "folder"'),
         ("process: {start: [server], keyless: [server, '{dir}']}", 2, "{dir} is no placeholder"),
         ("process: {start: [server], keyless: {start: [server]}}", 2, "env"),
+        ("process: {start: [server], single_user: [server, '{dir}']}", 2, "{dir} is no placeholder"),
+        ("origin: anywhere", 2, "origin"),
         ("process: {start: [server], base: api}", 2, "api"),
         ("controls: {evict: {http: 'POST /evict/{responce}'}}", 2, 'Did you mean "response"'),
         ("tools: {write: {name: w, arguments: '{\"path\": {name}'}}", 2, "are not JSON"),
@@ -99,26 +101,34 @@ def test_a_principal_is_a_key_or_headers_or_both(tmp_path):
     assert hides.headers([("X-User", "bob")]) == [["X-User", "***"]]
 
 
+@pytest.mark.parametrize("single_user", [False, True])
 @pytest.mark.parametrize(
     ("keyless", "environment"),
     [("[server]", {"MODE": "test"}), ("{start: [server], env: {MODE: open}}", {"MODE": "open"})],
     ids=["the variables without a key", "variables of its own"],
 )
-def test_a_server_without_keys_is_not_given_the_key(keyless, environment, tmp_path, monkeypatch):
+def test_a_server_without_keys_is_not_given_the_key(keyless, environment, single_user, tmp_path, monkeypatch):
     monkeypatch.setenv("MY_KEY", "sk-of-alice-0123")
     profile = read(
         "principals: {alice: $MY_KEY}\nprocess:\n  start: [server]\n  isolated: true\n"
-        f"  env: {{SERVER_KEYS: 'alice=$MY_KEY', MODE: test}}\n  keyless: {keyless}",
+        f"  env: {{SERVER_KEYS: 'alice=$MY_KEY', MODE: test}}\n  {'single_user' if single_user else 'keyless'}: {keyless}",
         tmp_path,
     )
     normal = StartedProcess(profile, "http://probe")
-    keyless_process = normal.without_keys()
+    keyless_process = normal.without_keys(single_user=single_user)
 
     given = keyless_process._environment()
     for process in (normal, keyless_process):
         asyncio.run(process.stop())
 
     assert {name: value for name, value in given.items() if name in {"SERVER_KEYS", "MODE"}} == environment
+
+
+def test_a_target_may_allow_every_site_on_purpose(tmp_path):
+    profile = read("origin: '*'", tmp_path)
+
+    assert (profile.any_origin, profile.origin) == (True, DEFAULT_ORIGIN)
+    assert not read("origin: https://app.example", tmp_path).any_origin
 
 
 @pytest.mark.parametrize("text", ["uuid", "conv_{hex:24}", "{letters:4}-{digits:12}", "thread-{uuid}"])

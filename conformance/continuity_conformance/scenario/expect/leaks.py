@@ -28,6 +28,8 @@ _LEAKS: Final[Mapping[str, re.Pattern[str]]] = {
 }
 _ERRORS: Final = (("error",), ("response", "error"))
 _SHORTEST: Final = 4
+_A_RANDOM_WORD: Final = 12
+"""Letters alone are a secret from this length on; shorter ones may be a word."""
 _AROUND: Final = 60
 
 
@@ -44,10 +46,16 @@ async def envelope(_: Record, exchange: Exchange, __: Any) -> None:
 async def discreet(record: Record, exchange: Exchange, _: Any) -> None:
     """An error shows no trace, path, SQL or key of the server."""
     answer = exchange.answer
-    key = next((key for key in (*record.context.target.profile.secrets, WRONG_KEY) if key in answer.text), "")
-    if key:
+    if any(_contains(answer.text, key) for key in (*record.context.target.profile.secrets, WRONG_KEY)):
         raise Unmet("an error without a key in it", "a key in it")
     leaks(_own_words(exchange))
+
+
+def _contains(text: str, secret: str) -> bool:
+    """Whether a text has this secret as a word of its own. One that may be a word of the language, such as a token "secret" for tests, proves nothing."""
+    if secret.isalpha() and len(secret) < _A_RANDOM_WORD:
+        return False
+    return re.search(rf"(?<![A-Za-z0-9]){re.escape(secret)}(?![A-Za-z0-9])", text) is not None
 
 
 def _is_envelope(body: object) -> bool:
