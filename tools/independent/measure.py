@@ -1,10 +1,10 @@
-"""Measures how many defects of a server that we did not write the suite catches.
+"""Measures how many defects of servers that we did not write the suite catches.
 
-`tests/independent_server` was written by an implementer who had the prose of the spec, the OpenAPI document and the vectors, and had seen neither the reference server nor its
-defects. Its author planted defects of their own (`defects.md`), and a second author later planted more (`defects2.md`). `python tools/independent/measure.py` plays the suite on the
-server itself, where nothing outside of Strict may fail, and on each defect until a requirement outside of Strict fails, and writes `caught.json`: which requirement that was. `--second` does
-it with the defects of the second author, and writes `caught2.json`. With names of defects it only prints what fails on these; `--first FILE` plays the requirement that
-caught a defect before, as FILE tells, before all others.
+The servers in `tests/independent_server` and `tests/independent_server_2` were written by implementers who had the prose of the spec, the OpenAPI document and the vectors, and had
+seen neither the reference server nor its defects. Three authors planted defects of their own: a set is a server and the list of one author. `python tools/independent/measure.py`
+plays the suite on the server of the first set, where nothing outside of Strict may fail, and on each defect until a requirement outside of Strict fails, and writes
+which requirement that was. `--set second` and `--set third` do it with the others. With names of defects it only prints what fails on these; `--first` plays the requirement that
+caught a defect before all others.
 
 What a defect violates, in the words of its author, is played first, then its areas, then the rest.
 """
@@ -15,6 +15,8 @@ import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -26,11 +28,40 @@ from continuity_conformance.run.session import Run
 from continuity_conformance.target.resolve import resolve
 from continuity_spec import Requirement, load_spec
 
-SERVER: Final = Path(__file__).parents[2] / "tests" / "independent_server"
-CAUGHT: Final = SERVER / "caught.json"
-CAUGHT_SECOND: Final = SERVER / "caught2.json"
-FIRST: Final = "defects.md"
-SECOND: Final = "defects2.md"
+TESTS: Final = Path(__file__).parents[2] / "tests"
+
+
+@dataclass(frozen=True, slots=True)
+class Planted:
+    """The defects that one author planted in a server, and where it is written which requirement catches which."""
+
+    server: str
+    start: tuple[str, ...]
+    listed: str = "defects.md"
+    caught: str = "caught.json"
+
+    @property
+    def folder(self) -> Path:
+        return TESTS / self.server
+
+    @property
+    def caught_file(self) -> Path:
+        return self.folder / self.caught
+
+    @property
+    def defects(self) -> dict[str, str]:
+        """The names of the defects, in their order, and what the author says about each."""
+        rows = (self.folder / self.listed).read_text(encoding="utf-8").splitlines()
+        return {row.split("`")[1]: row for row in rows if row.startswith("| `")}
+
+
+_FIRST_SERVER: Final = ("independent_server", ("-m", "server"))
+SETS: Final = {
+    "first": Planted(*_FIRST_SERVER),
+    "second": Planted(*_FIRST_SERVER, "defects2.md", "caught2.json"),
+    "third": Planted("independent_server_2", ("-m", "main", "--announces=finish-chunk")),
+}
+"""Its author chose to announce a new id by a named event, which the spec lets a server declare, and whose data the openai client cannot read (COMPRESS-08): the third set has the other way."""
 _RESPONSES: Final = 40
 _LITTLE: Final = Budget(examples=6)
 _SIDE_BY_SIDE: Final = 2
@@ -39,13 +70,12 @@ PLAYED: Final = tuple(each for each in load_spec().requirements if each.area != 
 STRICT: Final = frozenset(identity for each in load_spec().classes if not each.decides for identity in each.ids)
 
 
-def profile(*arguments: str) -> Profile:
+def profile(planted: Planted, *arguments: str) -> Profile:
     """The server, with more arguments such as `--defect=NAME`."""
     keys = {"alice": "key-of-alice", "bob": "key-of-bob"}
     start = (
         sys.executable,
-        "-m",
-        "server",
+        *planted.start,
         "--port={port}",
         "--db={folder}/continuity.db",
         "--model={probe}",
@@ -58,7 +88,7 @@ def profile(*arguments: str) -> Profile:
         token="token",  # noqa: S106 - of a server on loopback that lives for a run
         process=Process(
             (*start, "--keep-responses=1000", *arguments),
-            env={"PYTHONPATH": str(SERVER)},
+            env={"PYTHONPATH": str(planted.folder)},
             alone=(f"--keep-responses={_RESPONSES}",),
             preload=("aiohttp.web", "sqlite3"),
         ),
@@ -66,29 +96,22 @@ def profile(*arguments: str) -> Profile:
     )
 
 
-def defects(*lists: str) -> dict[str, str]:
-    """The names of the defects, in the order of these lists, and what the author says about each. All without a list."""
-    rows = [
-        line for file in lists or (FIRST, SECOND) for line in (SERVER / file).read_text(encoding="utf-8").splitlines()
-    ]
-    return {row.split("`")[1]: row for row in rows if row.startswith("| `")}
-
-
-def played(arguments: Sequence[str], requirements: Sequence[Requirement]) -> Mapping[str, Verdict]:
-    with Run(resolve(None, profile(*arguments)), requirements, _LITTLE) as run:
+def played(planted: Planted, requirements: Sequence[Requirement]) -> Mapping[str, Verdict]:
+    """The verdicts on the server without a defect."""
+    with Run(resolve(None, profile(planted)), requirements, _LITTLE) as run:
         return {each.id: run.result(each.id).verdict for each in requirements}
 
 
-def first_failure(defect: str, requirements: Sequence[Requirement]) -> str | None:
+def first_failure(planted: Planted, defect: str, requirements: Sequence[Requirement]) -> str | None:
     """The first requirement outside of Strict that fails on a defect. The others are not waited for."""
-    with Run(resolve(None, profile(f"--defect={defect}")), requirements, _LITTLE) as run:
+    with Run(resolve(None, profile(planted, f"--defect={defect}")), requirements, _LITTLE) as run:
         failed = (result.id for result in run.as_decided() if result.verdict is Verdict.FAIL)
         return next((identity for identity in failed if identity not in STRICT), None)
 
 
-def rounds(defect: str, before: str | None = None) -> Iterator[list[Requirement]]:
-    """What is played on a defect, the likely first: what caught it before, what it violates, the areas of that, the rest."""
-    named = set(re.findall(r"[A-Z]+-[0-9]{2}", defects()[defect]))
+def rounds(said: str, before: str | None = None) -> Iterator[list[Requirement]]:
+    """What is played on a defect, the likely first: what caught it before, what it violates as its author says, the areas of that, the rest."""
+    named = set(re.findall(r"[A-Z]+-[0-9]{2}", said))
     areas = {identity.split("-")[0] for identity in named}
     kinds = (
         lambda each: each.id == before,
@@ -106,31 +129,33 @@ def rounds(defect: str, before: str | None = None) -> Iterator[list[Requirement]
             yield chosen
 
 
-def catcher(defect: str, before: str | None = None) -> str | None:
+def catcher(planted: Planted, defect: str, before: str | None = None) -> str | None:
     """The requirement that catches a defect, if one does."""
-    failed = (first_failure(defect, chosen) for chosen in rounds(defect, before))
+    failed = (first_failure(planted, defect, chosen) for chosen in rounds(planted.defects[defect], before))
     return next((identity for identity in failed if identity), None)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help="defects; all, if none is named")
-    parser.add_argument("--first", type=Path, help="what caught them before")
-    parser.add_argument("--second", action="store_true", help="the defects of the second author")
+    parser.add_argument("--set", choices=SETS, default="first", dest="planted", help="whose defects")
+    parser.add_argument("--first", action="store_true", help="begin with what caught them before")
     said = parser.parse_args()
-    known = json.loads(said.first.read_text(encoding="utf-8")) if said.first else {}
-    chosen = said.names or list(defects(SECOND if said.second else FIRST))
+    planted = SETS[said.planted]
+    known = json.loads(planted.caught_file.read_text(encoding="utf-8")) if said.first else {}
+    chosen = said.names or list(planted.defects)
     if not said.names:
-        false_alarms = {each for each, verdict in played([], PLAYED).items() if verdict is Verdict.FAIL} - STRICT
+        false_alarms = {each for each, verdict in played(planted, PLAYED).items() if verdict is Verdict.FAIL} - STRICT
         print("without a defect, outside of Strict:", *sorted(false_alarms) or ["nothing"], flush=True)
     caught = {}
     with ProcessPoolExecutor(_SIDE_BY_SIDE) as pool:
-        for name, by in zip(chosen, pool.map(catcher, chosen, [known.get(each) for each in chosen]), strict=True):
+        before = [known.get(each) for each in chosen]
+        for name, by in zip(chosen, pool.map(partial(catcher, planted), chosen, before), strict=True):
             caught[name] = by
             print(f"{name}: {by or 'MISSED'}", flush=True)
     print(f"caught: {sum(map(bool, caught.values()))} of {len(caught)}")
     if not said.names:
-        (CAUGHT_SECOND if said.second else CAUGHT).write_text(json.dumps(caught, indent=1) + "\n", encoding="utf-8")
+        planted.caught_file.write_text(json.dumps(caught, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
