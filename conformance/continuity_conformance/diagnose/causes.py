@@ -80,10 +80,11 @@ class _Diagnosis:
     def _adopt(self) -> None:
         """A failure that the signature of a cause leaves undecided belongs to the cause if it fails in the same way as others of it.
 
-        So does the only failure of a cause: the other one explains it too.
+        So does the only failure of a cause, and all of a doubtful one: the other cause explains them too.
         """
         for defect, explained in sorted(self.groups.items(), key=lambda group: len(group[1])):
-            if len(explained) == 1 and self._nearest(explained[0], defect):
+            gives_way = len(explained) == 1 or self._is_doubtful(defect, explained)
+            if gives_way and all(self._nearest(identity, defect) for identity in explained):
                 self.rest += self.groups.pop(defect)
         rest = self._failed(self.rest)
         for identity in rest:
@@ -91,6 +92,11 @@ class _Diagnosis:
             if nearest is not None and not self._are_many(identity, rest):
                 self.rest.remove(identity)
                 self.groups[nearest].append(identity)
+
+    def _is_doubtful(self, defect: str, explained: Sequence[str]) -> bool:
+        """Whether passes speak against a cause that only explains differences which mean the same everywhere."""
+        telling = all(self._kinds(identity) <= TELLING for identity in explained)
+        return telling and self._confidence(defect, explained) != "high"
 
     def _are_many(self, identity: str, rest: Sequence[str]) -> bool:
         """Whether so many others that nothing explains fail just like this one that they are a cause of their own."""

@@ -17,9 +17,11 @@ from continuity_conformance.diagnose.unknown import TELLING
 _SHOWN: Final = 0.95
 """How often a defect shows where its signature says so."""
 _SAME_PLACE: Final = 0.8
-_OTHER_PLACE: Final = 0.2
+_OTHER_PLACE: Final = 0.35
+_OTHER_PLACE_TELLING: Final = 0.5
+"""A kind of difference that means the same everywhere may show in other scenarios of a server that is built in another way."""
 _NO_PLACE: Final = 0.03
-"""Not one place in common: the same kind of difference then says little, unless it is one that means the same everywhere."""
+"""Not one place in common: any other kind of difference then says little."""
 _SAME_KIND: Final = 0.9
 _OTHER_KIND: Final = 0.05
 _SAME_DETAIL: Final = 2.0
@@ -86,8 +88,9 @@ class Knowledge:
         ours, theirs = ({place[:3] for place in places} for places in (seen, expected))
         rarest = min((self._places[(identity, *place)] for place in ours & theirs), default=0)
         agreement = log(_SAME_PLACE * (self._failing[identity] + 1) / rarest) if rarest else 0.0
-        elsewhere = not rarest and not _kinds(seen) & _kinds(expected) & TELLING
-        return _weighed(ours, theirs, agreement, log(_NO_PLACE if elsewhere else _OTHER_PLACE))
+        telling = _kinds(seen) & _kinds(expected) & TELLING
+        disagreement = _OTHER_PLACE if rarest or telling else _NO_PLACE
+        return _weighed(ours, theirs, agreement, log(_OTHER_PLACE_TELLING if telling else disagreement))
 
     def _kind_likeness(self, identity: str, seen: Iterable[FailurePlace], expected: Iterable[FailurePlace]) -> float:
         ours, theirs = _kinds(seen), _kinds(expected)

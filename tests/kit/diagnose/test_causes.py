@@ -156,10 +156,11 @@ def test_the_evidence_of_a_known_defect_is_from_a_place_where_the_defect_fails()
 
 
 def test_a_defect_that_explains_only_other_failures_is_no_alternative():
-    weak = Symptoms({"SLUG-03": (at("missing", "evicted"), at("missing", "deleted"))}, frozenset())
-    common = {f"breaks-{number}": signature(DELETE_01=at("status 500")) for number in range(5)}
-    rare = {f"rare-{number}": signature() for number in range(105)}
-    run = [result("SLUG-03", at("missing", "evicted")), result("DELETE-01", at("status 500"))]
+    places = (at("missing", "evicted"), at("missing", "deleted"))
+    weak = Symptoms({"SLUG-03": places, "ECHO-02": (at("missing"),)}, frozenset())
+    common = {f"breaks-{number}": signature(DELETE_01=at("status 500")) for number in range(20)}
+    rare = {f"rare-{number}": signature() for number in range(90)}
+    run = [result("SLUG-03", at("missing", "evicted")), result("DELETE-01", at("status 500")), result("ECHO-02")]
 
     found = {cause.defect: cause.alternatives for cause in causes(run, Knowledge({FORKS: weak, **common, **rare}, {}))}
 
