@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from continuity_conformance.core.verdicts import Evidence, Result, Verdict, undecided
 from continuity_conformance.diagnose.causes import causes
+from continuity_conformance.diagnose.cover import Cover
 from continuity_conformance.diagnose.match import Knowledge
 from continuity_conformance.diagnose.symptoms import FailurePlace, Symptoms, symptoms
 from continuity_spec import load_spec
@@ -156,12 +157,11 @@ def test_the_evidence_of_a_known_defect_is_from_a_place_where_the_defect_fails()
 
 
 def test_a_defect_that_explains_only_other_failures_is_no_alternative():
-    places = (at("missing", "evicted"), at("missing", "deleted"))
-    weak = Symptoms({"SLUG-03": places, "ECHO-02": (at("missing"),)}, frozenset())
     common = {f"breaks-{number}": signature(DELETE_01=at("status 500")) for number in range(20)}
     rare = {f"rare-{number}": signature() for number in range(90)}
-    run = [result("SLUG-03", at("missing", "evicted")), result("DELETE-01", at("status 500")), result("ECHO-02")]
+    knowledge = Knowledge({FORKS: KNOWLEDGE.signatures[FORKS], **common, **rare}, {})
+    run = [result("SLUG-03", at("missing", "evicted", "4")), result("DELETE-01", at("status 500"))]
+    cover = Cover(symptoms(run), knowledge)
 
-    found = {cause.defect: cause.alternatives for cause in causes(run, Knowledge({FORKS: weak, **common, **rare}, {}))}
-
-    assert found == {FORKS: (), None: ()}
+    assert cover.defects == [FORKS]
+    assert cover.alternatives(FORKS, margin=5.0) == []
