@@ -164,4 +164,4 @@ def test_a_defect_that_explains_only_other_failures_is_no_alternative():
     cover = Cover(symptoms(run), knowledge)
 
     assert cover.defects == [FORKS]
-    assert cover.alternatives(FORKS, margin=5.0) == []
+    assert cover.alternatives(FORKS, margin=4.0) == []
