@@ -94,6 +94,7 @@ class OgxTarget:
         return Profile(
             name=f"ogx {build.title}",
             model="vllm/probe",
+            chat="none",
             slugs="made",
             principals={"alice": _KEY},
             options={"derivation": "none", "compaction": "in-place", "environment": "none", "tells": "nothing"},
