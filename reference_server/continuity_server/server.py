@@ -3,12 +3,13 @@
 A part is a class: `Rules`, `Store`, `Agent`, a handler … A defect is one or more subclasses of parts; `Parts` says which class is built for which part.
 """
 
+import asyncio
 import errno
 import os
 import socket
 import tempfile
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar, cast
 
@@ -16,6 +17,7 @@ from aiohttp import web
 
 from continuity_server.http.app import App
 from continuity_server.http.chat import ChatHandler, ChatStream
+from continuity_server.http.connections import Connections
 from continuity_server.http.control import ControlHandler
 from continuity_server.http.conversations import ConversationsHandler
 from continuity_server.http.middleware import Middleware
@@ -116,6 +118,8 @@ async def serving(settings: Settings, parts: Parts) -> AsyncIterator[str]:
         workspace = parts[Workspace](_workspace_folder(settings, stack), offered=offered)
         app = assemble(settings=settings, parts=parts, rules=rules, store=store, model=model, workspace=workspace)
         application = app.build()
+        connections = Connections(lambda: settings.most_connections)
+        application.middlewares.insert(0, connections.track)
         if not isinstance(store, Store):
             waiting_for(store, application)
         runner = web.AppRunner(
@@ -123,9 +127,18 @@ async def serving(settings: Settings, parts: Parts) -> AsyncIterator[str]:
         )
         await runner.setup()
         stack.push_async_callback(runner.cleanup)
-        await web.SockSite(runner, listening(settings), backlog=_BACKLOG).start()
+        listener = stack.enter_context(listening(settings))
+        assert runner.server is not None, "it was set up"
+        accepting = asyncio.create_task(connections.accept(listener, runner.server))
+        stack.push_async_callback(_ended, accepting)
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
-        yield f"http://{host}:{runner.addresses[0][1]}"
+        yield f"http://{host}:{listener.getsockname()[1]}"
+
+
+async def _ended(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
 
 
 def listening(settings: Settings) -> socket.socket:

@@ -10,12 +10,21 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None  # type: ignore[assignment]
+
 HEADER: Final = "X-Hermes-Session-Id"
 RELEASE: Final = "1.0"
 DEFAULT_MODEL: Final = "continuity-agent"
 KEYLESS: Final = "single-user"
 LARGEST_BODY: Final = 16 * 1024 * 1024
 _LAST_PORT: Final = 65535
+_MOST_CONNECTIONS: Final = 10_000
+_OTHER_FILES: Final = 64
+"""File descriptors for the database, the log and the workspace."""
+_MANY_FILES: Final = 1_000_000
 DATABASE: Final = "continuity.db"
 POSTGRES: Final = ("postgresql://", "postgres://")
 
@@ -79,6 +88,7 @@ class Settings:
     max_responses: int = 1000
     context: int = 32_000
     max_body: int = LARGEST_BODY
+    max_connections: int | None = None
     public: bool = False
     list_defects: bool = False
 
@@ -91,6 +101,11 @@ class Settings:
     def single_user(self) -> bool:
         """ISOLATE-02: a server that only one person can reach needs no key, and says so in its capabilities."""
         return not self.keys and not self.public and is_loopback(self.host)
+
+    @property
+    def most_connections(self) -> int:
+        """How many connections are served at a time. By default so many that the file descriptors last, also where each runs a turn, which is a connection to the model."""
+        return self.max_connections or max(1, min(_MOST_CONNECTIONS, (_open_files() - _OTHER_FILES) // 2))
 
     @property
     def is_shared(self) -> bool:
@@ -118,11 +133,21 @@ class Settings:
         secrets = Counter(key.secret for key in {key.secret + key.principal: key for key in self.keys}.values())
         if any(principals > 1 for principals in secrets.values()):
             yield "one secret is given to several principals: whoever has it is the first of them"
+        if (self.max_connections or 0) + _OTHER_FILES > _open_files():
+            yield f"--max-connections {self.max_connections} is too much for a process that may open {_open_files()} files"
 
     @property
     def first_principal(self) -> str:
         """The principal that the rows of an old database belong to."""
         return self.keys[0].principal if self.keys else KEYLESS
+
+
+def _open_files() -> int:
+    """How many files the process may have open. It is asked again each time, because it can be changed while the process runs."""
+    if resource is None:
+        return _MANY_FILES
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return _MANY_FILES if soft == resource.RLIM_INFINITY else soft
 
 
 def is_loopback(host: str) -> bool:
@@ -166,6 +191,7 @@ def parse(arguments: list[str] | None = None) -> Settings:
         max_responses=values.max_responses,
         context=values.context,
         max_body=values.max_body,
+        max_connections=values.max_connections,
         public=values.public,
         list_defects=values.defects,
     )
@@ -260,6 +286,12 @@ def _parser() -> argparse.ArgumentParser:
         default=LARGEST_BODY,
         metavar="N",
         help="bytes of a request (default: %(default)s)",
+    )
+    add(
+        "--max-connections",
+        type=_positive,
+        metavar="N",
+        help="connections that are served at a time; others wait (default: as many as the open files of the process allow)",
     )
     add(
         "--public",

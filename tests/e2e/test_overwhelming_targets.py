@@ -4,6 +4,7 @@ The bounds are those of docs/explanation/threat-model.md.
 """
 
 import json
+import signal
 import subprocess
 import sys
 import time
@@ -14,7 +15,7 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
-from processes import CONTINUITY
+from processes import CONTINUITY, started
 from thread_servers import http_server
 
 KEY = "key-of-alice-0123456789"
@@ -30,6 +31,8 @@ sys.exit(code)
 MEGABYTES = 300
 SECONDS = 240
 """With a turn of two seconds, on a machine with two busy cores. Alone each takes less than a minute."""
+SECONDS_TO_STOP = 30
+"""It takes a few seconds, and on a machine with two busy cores more."""
 SOME = ("-k", "HISTORY or ECHO or STREAM or ERROR or SLUG or ISOLATE")
 EXIT_CODES = {
     "endless stream": {1, 3},
@@ -119,3 +122,23 @@ def test_an_attack_ends_in_time_with_little_memory_and_its_results(name, tmp_pat
     assert KEY not in json.dumps(ended.results)
     assert (tmp_path / "report" / "results.json").stat().st_size < 30_000_000
     assert arrived == []
+
+
+@pytest.mark.parametrize("name", ["endless JSON", "header flood", "gzip bomb"])
+def test_during_an_attack_an_interrupt_ends_the_run_soon(name, tmp_path, surroundings, elsewhere):
+    (tmp_path / "profile.yaml").write_text(PROFILE, encoding="utf-8")
+    with attacking(name, elsewhere[0]) as url:
+        arguments = ["check", url, "--profile", "profile.yaml", "--report", "report", *SOME]
+        environment = {**surroundings, "KEY_OF_ALICE": KEY}
+        quietly = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        with started([CONTINUITY, *arguments], cwd=tmp_path, env=environment, **quietly) as running:
+            time.sleep(8)
+            going_on = running.poll() is None
+            running.send_signal(signal.SIGINT)
+            began = time.monotonic()
+            code = running.wait(timeout=SECONDS_TO_STOP)
+
+    assert going_on
+    assert code == 128 + signal.SIGINT
+    assert time.monotonic() - began < SECONDS_TO_STOP
+    assert json.loads((tmp_path / "report" / "results.json").read_text(encoding="utf-8"))["requirements"]

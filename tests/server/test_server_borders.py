@@ -195,7 +195,16 @@ def test_json_by_any_of_its_names_is_taken(server, kind):
 
 
 @pytest.mark.parametrize(
-    "raw", [b'{"a": "\xff"}', json.dumps(HELLO).encode("utf-16"), b'{"a": "\\ud800"}', b'{"a": NaN}', b""]
+    "raw",
+    [
+        b'{"a": "\xff"}',
+        json.dumps(HELLO).encode("utf-16"),
+        b'{"a": "\\ud800"}',
+        b'{"a": NaN}',
+        b'{"a": 1e999}',
+        b'{"a": [-1e999]}',
+        b"",
+    ],
 )
 def test_bytes_that_are_no_json_in_utf8_are_refused(server, raw):
     assert post(server, raw) == (400, "invalid_json")

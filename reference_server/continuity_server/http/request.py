@@ -112,6 +112,8 @@ async def _body(request: web.Request) -> bytes:
     except TimeoutError:
         message = f"The body did not arrive within {_BODY_SECONDS:g} s. Send it again."
         raise Refusal(Case.INVALID_REQUEST, message) from None
+    except ConnectionError:  # nobody reads this answer, and it is no defect that the log should show
+        raise Refusal(Case.INVALID_REQUEST, "The connection was lost before the body had arrived.") from None
 
 
 def answer(body: dict[str, Any], headers: Iterable[tuple[str, str]] = (), status: int = 200) -> web.Response:

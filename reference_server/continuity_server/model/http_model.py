@@ -68,11 +68,13 @@ async def _streamed(answer: aiohttp.ClientResponse, on_text: OnText) -> Reply:
         for choice in chunk.get("choices") or []:
             delta = choice.get("delta") or {}
             finished = finished or choice.get("finish_reason") is not None
-            _gather(calls, delta.get("tool_calls") or [])
-            if text := delta.get("content"):
+            called = delta.get("tool_calls") or []
+            _gather(calls, called)
+            text = delta.get("content") or ""
+            size += len(text) + sum(len(json.dumps(call)) for call in called)
+            _check_size(size)
+            if text:
                 texts.append(text)
-                size += len(text)
-                _check_size(size)
                 await on_text(text)
     if not finished:
         raise ModelFailedError("The model broke off its answer.")

@@ -1,5 +1,8 @@
 """The kit's folder is in the user's cache, where the system keeps caches."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import platformdirs
@@ -42,3 +45,13 @@ def test_xdg_cache_home_names_another_cache_on_every_system(system: type, monkey
     monkeypatch.setattr(platformdirs, "PlatformDirs", system)
 
     assert user_cache({"XDG_CACHE_HOME": "/elsewhere"}) == Path("/elsewhere/session-continuity")
+
+
+def test_generated_data_is_kept_there_and_in_no_folder_that_others_can_prepare(home: Path):
+    told = (
+        "import continuity_conformance.fuzz.explore, hypothesis.configuration as c; print(c.storage_directory().path)"
+    )
+    environment = {**os.environ, "XDG_CACHE_HOME": str(home / "cache")}
+    done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, env=environment, check=True)
+
+    assert Path(done.stdout.strip()) == home / "cache" / "session-continuity" / "hypothesis"
