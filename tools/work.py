@@ -58,7 +58,14 @@ def recorded(log: PlayLog, began: float, seconds: float) -> dict[str, Any]:
     }
     before = {name: [getattr(log.before, name).number, round(getattr(log.before, name).seconds, 3)] for name in takes}
     lines = [_line(play, began) for play in log if play.ended is not None]
-    return {"seconds": round(seconds, 1), "examples": log.examples, "takes": takes, "before": before, "plays": lines}
+    return {
+        "seconds": round(seconds, 1),
+        "examples": log.examples,
+        "at_once": log.at_once,
+        "takes": takes,
+        "before": before,
+        "plays": lines,
+    }
 
 
 def _line(play: ScenarioPlay, began: float) -> str:

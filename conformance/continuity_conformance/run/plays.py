@@ -68,11 +68,13 @@ class ScenarioPlay:
 class PlayLog:
     """All plays of a run, in the order in which they were planned. The event loop adds and changes them; other threads only read.
 
-    `before`: what was done before the first play: starting the target, and the calibration.
+    `examples`: how many are generated for each property. `at_once`: how many generated requests are sent at the same time. `before`: what was done before
+    the first play, which is to start the target and to calibrate.
     """
 
-    def __init__(self, examples: int = DEFAULT_EXAMPLES) -> None:
+    def __init__(self, examples: int = DEFAULT_EXAMPLES, at_once: int = 1) -> None:
         self.examples = examples
+        self.at_once = at_once
         self.before = Work()
         self._plays: list[ScenarioPlay] = []
 

@@ -24,6 +24,11 @@ from continuity_conformance.run.plays import Group, PlayLog, ScenarioPlay
 FILE: Final = Path(__file__).with_name("work.json")
 _GENERATED: Final = frozenset({Group.SEQUENCES, Group.CAMPAIGN, Group.PROPERTIES, Group.RESTARTED_SEQUENCES})
 """Groups that send more requests if more examples are asked for."""
+_BY_PARTS: Final = frozenset({Group.CAMPAIGN, Group.PROPERTIES})
+"""Groups whose plays send as many requests at once as the target's limits allow."""
+_IN_TURN: Final = frozenset({Group.CAMPAIGN, Group.PROPERTIES, Group.AFTER})
+"""Groups whose plays are played one after the other. The time in which they wait for another group is not theirs."""
+_FIRST_TURNS: Final = 20
 _NEARLY: Final = 0.9
 """At most this part of a play is done before its end: a play that has done more than was expected is a longer one."""
 _MORE: Final = 0.2
@@ -108,16 +113,22 @@ class TimeLeft:
         done = sum(share.done for share in shares)
         if not began or not done:
             return None
-        after = [share for share in shares if share.group is Group.AFTER]
-        slowest = _of_slowest_group([share for share in shares if share.group is not Group.AFTER], now)
-        slowest += _one_after_the_other(after, now, rates)
+        left = {each: self._of_group(each, shares, now, rates) for each in Group}
+        slowest = left.pop(Group.AFTER) + max(left.values())
         together = (now - min(began)) * sum(share.left for share in shares) / done
         return (1 - rates.crowded) * slowest + rates.crowded * together
+
+    def _of_group(self, group: Group, shares: Sequence[_Share], now: float, rates: _Rates) -> float:
+        own = [share for share in shares if share.group is group]
+        if group is Group.AFTER and all(share.began is None for share in own):
+            return sum(share.left for share in own) * rates.alone
+        return _of_group(own, now, _FIRST_TURNS * rates.turn) if own else 0.0
 
     def _share(self, play: ScenarioPlay, rates: _Rates) -> _Share:
         expected, work = self._expected_of(play), play.work
         # A sequence takes a place for each of its dialogues, so it is as many plays.
         at_once = 1.0 if play.group is Group.SEQUENCES else expected.at_once
+        at_once = min(at_once, self._log.at_once) if play.group in _BY_PARTS else at_once
         whole = (rates.of(*expected[:3]) or rates.turn or rates.start) / at_once
         done = rates.of(work.turns.number, work.others.number, work.starts.number) / at_once
         done = whole if play.ended is not None else min(done, _NEARLY * whole)
@@ -157,20 +168,17 @@ def _mean(counts: Iterable[Count]) -> float:
     return sum(count.seconds for count in counts) / number if number else 0.0
 
 
-def _of_slowest_group(shares: Sequence[_Share], now: float) -> float:
-    return max((_of_group([each for each in shares if each.group is group], now) for group in Group), default=0.0)
+def _of_group(shares: Sequence[_Share], now: float, first_guess: float) -> float:
+    """The time for the plays of a group at their pace so far, and at least for the longest that plays.
 
-
-def _of_group(shares: Sequence[_Share], now: float) -> float:
-    """The time for the plays of a group at their pace so far, and at least for the longest that plays."""
+    `first_guess`: for so many seconds, a play is taken to last as long as its work, until more is known.
+    """
     began, done = [share.began for share in shares if share.began is not None], sum(share.done for share in shares)
-    if not began or not done:
+    if not began:
         return 0.0
-    queue = (now - min(began)) * sum(share.left for share in shares) / done
+    left = sum(share.left for share in shares)
     lasted = sum((share.ended or now) - share.began for share in shares if share.began is not None)
-    return max(queue, *(share.longest(now, lasted / done) for share in shares))
-
-
-def _one_after_the_other(shares: Sequence[_Share], now: float, rates: _Rates) -> float:
-    """The time for plays that begin when the calm ones have ended: then turns are as fast as in the calibration."""
-    return _of_group(shares, now) or sum(share.left for share in shares) * rates.alone
+    pace = (lasted + first_guess) / (done + first_guess)
+    in_turn = shares[0].group in _IN_TURN
+    queue = left * pace if in_turn or not done else (now - min(began)) * left / done
+    return max(queue, *(share.longest(now, pace) for share in shares))

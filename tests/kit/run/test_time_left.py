@@ -40,7 +40,7 @@ def play_at(now: float, line: str, takes: dict[str, float]) -> ScenarioPlay:
 
 def told(run: dict[str, Any], now: float) -> float:
     """The estimate after so many seconds of a run."""
-    log = PlayLog(run["examples"])
+    log = PlayLog(run["examples"], run["at_once"])
     log.before = Work(*(Count(*run["before"][kind]) for kind in KINDS))
     for line in run["plays"]:
         log.add(play_at(now, line, run["takes"]))
@@ -58,7 +58,7 @@ def test_a_recorded_run_is_foreseen(name, percent):
 
 
 def test_the_recorded_runs_are_of_several_kinds():
-    assert {"fast", "slow_turns", "slow_starts", "many_failures", "fewer_offers"} <= RUNS.keys()
+    assert {"fast", "slow_turns", "slow_starts", "many_failures", "fewer_offers", "no_process"} <= RUNS.keys()
 
 
 def a_log(group: Group, waiting: int, *played: Work) -> PlayLog:
