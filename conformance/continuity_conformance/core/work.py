@@ -33,6 +33,8 @@ class Work:
     began: float | None = None
     planned: int = 0
     placed: bool = False
+    phase: tuple[float, int] | None = None
+    """When the requests that are planned now began, and how many there were before. A check may plan again, for what it does at another pace."""
 
     @property
     def requests(self) -> int:
@@ -45,10 +47,22 @@ class Work:
         """So many requests are still to come."""
         self.planned = self.requests + requests
 
+    def begin_phase(self) -> None:
+        """What is done from now on has a pace of its own."""
+        self.phase = (time.monotonic(), self.requests)
+
+    def phase_seconds(self, now: float) -> float | None:
+        """How long the planned requests still take at the pace of this phase; None as long as nothing is known."""
+        if self.phase is None or self.requests == self.phase[1]:
+            return None
+        since, before = self.phase
+        return (now - since) / (self.requests - before) * max(0, self.planned - self.requests)
+
     def begin_planned(self) -> None:
         """What was planned begins, after it waited for a place. Only the first call counts."""
         if not self.placed:
             self.placed, self.began = True, time.monotonic()
+            self.begin_phase()
 
 
 _WORK: Final = ContextVar[Work | None]("_WORK", default=None)

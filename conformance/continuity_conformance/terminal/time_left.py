@@ -77,8 +77,7 @@ class _Share:
     done: float
     began: float | None
     ended: float | None
-    takes_places: bool = False
-    """It takes several places of its group, so only its own pace says how long it takes."""
+    work: Work
 
     @property
     def left(self) -> float:
@@ -88,12 +87,12 @@ class _Share:
         """The seconds that it takes if nothing else plays its part."""
         if self.began is None or self.ended is not None:
             return 0.0
+        if self.work.phase is not None:
+            return self.work.phase_seconds(now) or 0.0
         lasts = now - self.began
         if self.done >= _NEARLY * self.whole:
             return _MORE * lasts
-        if self.done >= _KNOWN_PACE * self.whole:
-            return self.left * lasts / self.done
-        return 0.0 if self.takes_places else self.left * usual_pace
+        return self.left * (lasts / self.done if self.done >= _KNOWN_PACE * self.whole else usual_pace)
 
 
 class TimeLeft:
@@ -101,6 +100,7 @@ class TimeLeft:
 
     def __init__(self, log: PlayLog, expected: ExpectedWork | None = None) -> None:
         self._log = log
+        self._sequences = 1.0
         self._expected = expected if expected is not None else read()
         self._usual = Expected(*(mean(column) for column in zip(*self._expected.values(), strict=True)))
 
@@ -108,6 +108,7 @@ class TimeLeft:
         """How many seconds are left. None if nothing was done yet."""
         plays, now = list(self._log), time.monotonic() if now is None else now
         rates = _rates(self._log.before, [play.work for play in plays])
+        self._sequences = self._part_of_sequences(plays)
         shares = [self._share(play, rates) for play in plays]
         began = [share.began for share in shares if share.began is not None]
         done = sum(share.done for share in shares)
@@ -133,8 +134,17 @@ class TimeLeft:
         done = rates.of(work.turns.number, work.others.number, work.starts.number) / at_once
         done = whole if play.ended is not None else min(done, _NEARLY * whole)
         if play.group is Group.SEQUENCES:  # they take their places in turn with the calm plays
-            return _Share(Group.CALM, whole, done, work.began if work.placed else None, play.ended, takes_places=True)
-        return _Share(play.group, whole, done, work.began, play.ended)
+            return _Share(Group.CALM, whole, done, work.began if work.placed else None, play.ended, work)
+        return _Share(play.group, whole, done, work.began, play.ended, work)
+
+    def _part_of_sequences(self, plays: Sequence[ScenarioPlay]) -> float:
+        """How much of their sequences the checks play that have begun. Those of a target that fails end at the first that fails."""
+        begun = [play for play in plays if play.group is Group.SEQUENCES and play.work.placed]
+        expected = [self._expected.get((play.requirement, play.group), self._usual) for play in begun]
+        examples = min(1.0, self._log.examples / DEFAULT_EXAMPLES)
+        all_of_them = sum(each.turns + each.others for each in expected) * examples
+        played = sum(play.work.requests if play.ended is not None else play.work.planned for play in begun)
+        return min(1.0, played / all_of_them) if all_of_them else 1.0
 
     def _expected_of(self, play: ScenarioPlay) -> Expected:
         group = Group.ALONE if play.group is Group.AFTER else play.group
@@ -142,6 +152,7 @@ class TimeLeft:
         requests = expected.turns + expected.others
         if play.work.planned and requests:
             factor = play.work.planned / requests
+            factor *= self._sequences if play.group is Group.SEQUENCES and not play.work.placed else 1.0
         elif play.group in _GENERATED:
             factor = min(1.0, self._log.examples / DEFAULT_EXAMPLES)
         else:

@@ -34,7 +34,8 @@ def play_at(now: float, line: str, takes: dict[str, float]) -> ScenarioPlay:
     done = {kind: int(int(number) * share) for kind, number in zip(KINDS, numbers, strict=True)}
     has_begun = now >= since and any(map(int, numbers))
     counts = [Count(number, number * takes[kind]) for kind, number in done.items()]
-    work = Work(*counts, began=BEGAN + since if has_begun else None, planned=planned, placed=has_begun)
+    phase = (BEGAN + since, 0) if group == "sequences" and has_begun else None
+    work = Work(*counts, began=BEGAN + since if has_begun else None, planned=planned, placed=has_begun, phase=phase)
     return ScenarioPlay(requirement, Group(group.replace("_", " ")), work, BEGAN + until if now >= until else None)
 
 
@@ -127,6 +128,30 @@ def test_the_work_of_a_play_is_counted_where_it_was_opened():
     with counted_in(calm.work):
         current_work().others.add(0.1)
     assert calm.work.requests == 2
+
+
+def test_what_a_check_plans_anew_has_a_pace_of_its_own():
+    """Sequences are played side by side, and quickly; a failing one is then made smaller, one play after the other."""
+    work = Work(turns=Count(500, 500.0), began=BEGAN, phase=(BEGAN + 50, 500))
+    work.plan(100)
+    unknown = work.phase_seconds(BEGAN + 51)
+    work.turns.number += 10
+
+    assert unknown is None
+    assert work.phase_seconds(BEGAN + 70) == pytest.approx(2 * 90)
+
+
+def test_sequences_that_ended_at_once_say_how_long_the_others_take():
+    expected = {("X-01", "calm"): Expected(1, 0, 0, 1), ("X-04", "sequences"): Expected(100, 0, 0, 1)}
+    log = a_log(Group.CALM, 0, *(Work(turns=Count(1, 1.0)) for _ in range(20)))
+    waiting = log.add(ScenarioPlay("X-04", Group.SEQUENCES, Work(planned=100)))
+    before = TimeLeft(log, expected).seconds(BEGAN + 20)
+    first = Work(turns=Count(10, 10.0), began=BEGAN + 10, planned=10, placed=True)
+    log.add(ScenarioPlay("X-04", Group.SEQUENCES, first, BEGAN + 20))
+
+    assert waiting.work.planned == 100
+    assert before == pytest.approx(100)
+    assert TimeLeft(log, expected).seconds(BEGAN + 20) < 20
 
 
 def test_what_was_planned_begins_when_it_has_its_place():
