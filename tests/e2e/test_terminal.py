@@ -8,6 +8,7 @@ import select
 import struct
 import subprocess
 import termios
+import time
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -17,8 +18,10 @@ from processes import CONTINUITY, serving
 
 from continuity_conformance.core.run_options import RunOptions
 from continuity_conformance.core.verdicts import Evidence, Result, Verdict
+from continuity_conformance.core.work import Count, Work
 from continuity_conformance.results.baseline import Baseline, KnownFailure
 from continuity_conformance.results.ledger import Ledger
+from continuity_conformance.run.plays import Group, PlayLog, ScenarioPlay
 from continuity_conformance.suite.release import newest
 from continuity_conformance.terminal import github, summary
 from continuity_conformance.terminal.progress import ProgressDisplay
@@ -167,10 +170,12 @@ def test_known_failures_are_notices():
 
 
 def test_time_left_is_told_once_something_is_known():
-    progress = ProgressDisplay()
-    progress.start(RELEASE.requirements)
-    calm = [decided(each, Verdict.PASS) for each in RELEASE.requirements[:20]]
+    log, progress, now = PlayLog(), ProgressDisplay(), time.monotonic()
+    progress.start(RELEASE.requirements, log)
+    before = progress._time_left(now + 30.0)
+    log.add(ScenarioPlay("HISTORY-01", Group.CALM, Work(turns=Count(4, 4.0), began=now), now + 4.0))
+    log.add(ScenarioPlay("HISTORY-01", Group.CALM))
 
-    assert progress._time_left(calm, 1.0) == ""
-    assert progress._time_left([], 30.0) == ""
-    assert re.fullmatch(r"about \d+ (s|min) left", progress._time_left(calm, 30.0))
+    assert before == ""
+    assert progress._time_left(now + 1.0) == ""
+    assert re.fullmatch(r"about \d+ (s|min) left", progress._time_left(now + 30.0))

@@ -7,10 +7,12 @@ was asked for is imported, so that `continuity --help` is quick and the modules 
 """
 
 import argparse
+import atexit
 import importlib
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from importlib.metadata import version
 from typing import Final, Protocol, cast
 
@@ -77,9 +79,13 @@ class Command(Protocol):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    arguments = list(sys.argv[1:] if argv is None else argv)
+    """Run a command, and return the exit code. Without arguments of its own it is the whole program, and ends at once after that."""
+    return _program() if argv is None else _exit_code(argv)
+
+
+def _exit_code(argv: Sequence[str]) -> int:
     try:
-        code = _run(arguments)
+        code = _run(list(argv))
         sys.stdout.flush()
     except ContinuityError as error:
         return _report(error, error.exit_code)
@@ -94,6 +100,25 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _BROKEN_PIPE
     return code
+
+
+def _program() -> int:
+    """Run the command of the command line. At its end, Python would free each object of a run, one by one, which takes seconds."""
+    codes = [1]
+    atexit.register(_end, codes)  # the first to be registered is the last to be called
+    try:
+        codes.append(_exit_code(sys.argv[1:]))
+    except SystemExit as ending:
+        codes.append(ending.code if isinstance(ending.code, int) else int(ending.code is not None))
+        raise
+    return codes[-1]
+
+
+def _end(codes: Sequence[int]) -> None:
+    with suppress(OSError):  # the reader may have gone
+        sys.stdout.flush()
+        sys.stderr.flush()
+    os._exit(codes[-1])
 
 
 def _run(arguments: list[str]) -> int:

@@ -11,6 +11,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from typing import Final, TypeVar
 
+from continuity_conformance.core.work import counted_in, current_work
 from continuity_conformance.http.messages import Answer, Request
 from continuity_conformance.scenario.context import Context, Target
 from continuity_conformance.scenario.request_builder import base_headers
@@ -39,6 +40,7 @@ class SyncClient:
         self._loop = loop
         self._closed = threading.Event()
         self._room = _Room()
+        self.work = current_work()
         self.requests_sent = 0
         self.on_answer: Callable[[Request, Answer], None] = _ignore
         """Called with every request and its answer."""
@@ -104,7 +106,8 @@ class SyncClient:
             async with places, self._context.cache.lease(int(stores)):
                 return await self._context.transport.send_repeatable(request)
 
-        return list(await asyncio.gather(*map(send, requests)))
+        with counted_in(self.work):  # a thread does not say whose task it works for
+            return list(await asyncio.gather(*map(send, requests)))
 
     @contextmanager
     def room(self, responses: int) -> Iterator[None]:

@@ -22,6 +22,7 @@ import aiohttp
 from aiohttp.connector import Connection
 from yarl import URL
 
+from continuity_conformance.core.work import current_work
 from continuity_conformance.http import raw
 from continuity_conformance.http.messages import (
     BODY_AT_MOST,
@@ -106,7 +107,11 @@ class Transport:
         self.sent += 1
         if request.method == "POST":
             self.posts[request.origin] += 1
+        work = current_work()
+        work.begin()
         answer = await self._within_deadline(request, self._limit)
+        is_turn = request.method == "POST" and answer.accepted
+        (work.turns if is_turn else work.others).add(time.monotonic() - started)
         self._overlong += answer.too_long
         self._late = self._late + 1 if answer.timed_out else 0
         self._answered = self._answered if answer.timed_out else time.monotonic()

@@ -128,10 +128,11 @@ class SuiteSession:
         return UsageError("this matches no requirement.", where=f"-k '{expression}'", do=hint)
 
     def _start_heartbeat(self, requirements: list[Requirement]) -> None:
+        assert self._run is not None
         folder = self._ledger.run_options.report
         listeners: list[Listener] = [InterimResults(self._ledger, folder)] if folder is not None else []
         if self._progress is not None:
-            self._progress.start(requirements)
+            self._progress.start(requirements, self._run.plays)
             listeners.append(self._progress)
         self._heartbeat = Heartbeat(self._ledger, listeners)
         self._heartbeat.start()

@@ -26,7 +26,8 @@ from continuity_conformance.run.always import judge_always
 from continuity_conformance.run.applicability import obstacle_to, scenarios, without_steps
 from continuity_conformance.run.calibrate import assumed, calibrate
 from continuity_conformance.run.player import ScenarioPlayer, ScenarioRun, Stopwatch
-from continuity_conformance.run.servers import ExclusiveServers, SharedServers
+from continuity_conformance.run.plays import PlayLog, ScenarioPlay, group_of, noted
+from continuity_conformance.run.servers import PARTS, ExclusiveServers, SharedServers
 from continuity_conformance.scenario.context import Context, Observer
 from continuity_conformance.scenario.doubt import Doubt
 from continuity_conformance.target.controls import Controls
@@ -55,6 +56,7 @@ class Scheduler:
         self._servers: list[Server] = []
         self._labels: dict[str, str] = {}
         self.decided: dict[str, Result] = {}
+        self.plays = PlayLog(self._budget.examples, max(1, profile.limits.parallel // PARTS))
         self._player = ScenarioPlayer(target.arguments, redactor, self._budget)
         self._alone = asyncio.Lock()
         self._starting = asyncio.Lock()
@@ -130,9 +132,14 @@ class Scheduler:
             return [Evidence(scenario.name, "", *obstacle)]
         runs = [ScenarioRun(requirement, scenario, example, watch) for example in self._examples(scenario)]
         runs *= scenario.copies
+        group = group_of(requirement, scenario, started=self._exclusive is not None)
+        plays = [self.plays.add(ScenarioPlay(requirement.id, group)) for _ in runs]
+        if "evict-by-pressure" in scenario.controls:
+            for play in plays:
+                play.work.plan(self._profile.limits.responses)
         if scenario.disturbing or requirement.check in DISTURBING:
-            return await asyncio.gather(*(self._disturb(run, calm_done) for run in runs))
-        return fewest(await asyncio.gather(*(self._play_calm(run) for run in runs)))
+            return await asyncio.gather(*map(noted, plays, [self._disturb(run, calm_done) for run in runs]))
+        return fewest(await asyncio.gather(*map(noted, plays, map(self._play_calm, runs))))
 
     def _examples(self, scenario: Scenario) -> Sequence[Mapping[str, Any]]:
         """On a target that may hold old sessions, the openings of test vectors get a salt, and the kit derives their ids itself."""

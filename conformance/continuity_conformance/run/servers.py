@@ -13,7 +13,7 @@ from continuity_conformance.scenario.context import Context
 from continuity_conformance.target.response_cache import ResponseCache, ResponseLease
 from continuity_conformance.target.server import Server
 
-_PARTS: Final = 4
+PARTS: Final = 4
 """Into how many parts the places of a server are divided, for checks that send generated requests."""
 
 
@@ -120,7 +120,7 @@ class SharedServers:
         Each of them takes a part of the places, and sends so many requests at once. A server with few places, or a small cache, gets one request at a time.
         """
         server = self._servers[0 if sharing else -1]
-        part = 1 if server.cache.is_small else max(1, server.places // _PARTS)
+        part = 1 if server.cache.is_small else max(1, server.places // PARTS)
         async with server.campaign if sharing and part > 1 else server.random:
             context, cache = await server.context(), server.cache
             if cache.is_small:

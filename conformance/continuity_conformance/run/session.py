@@ -18,11 +18,13 @@ from continuity_conformance.core.budget import Budget
 from continuity_conformance.core.errors import ContinuityError, KitError, UnreachableError
 from continuity_conformance.core.urls import public_url
 from continuity_conformance.core.verdicts import Result, Verdict, by_review, undecided
+from continuity_conformance.core.work import counted_in
 from continuity_conformance.http.connect import must_answer
 from continuity_conformance.results.blocked import blocked
 from continuity_conformance.results.ledger import Ledger, TargetFacts
 from continuity_conformance.results.redaction import redactor_of
 from continuity_conformance.run.garbage import rare_collections
+from continuity_conformance.run.plays import PlayLog
 from continuity_conformance.run.scheduler import Scheduler
 from continuity_conformance.run.signals import stoppable
 from continuity_conformance.target.resolve import ResolvedTarget
@@ -109,6 +111,11 @@ class Run:
         )
 
     @property
+    def plays(self) -> PlayLog:
+        """What plays, and what was played."""
+        return self._scheduler.plays if self._scheduler is not None else PlayLog()
+
+    @property
     def requests(self) -> int:
         """How many requests were sent so far."""
         assert self._scheduler is not None, "the run is not open"
@@ -157,7 +164,8 @@ class Run:
         self._scheduler = Scheduler(self._target, self._redactor, self._budget)
         if any(uses_client(requirement) for requirement in self._requirements):
             asyncio.get_running_loop().run_in_executor(None, load_client)
-        await self._scheduler.open()
+        with counted_in(self._scheduler.plays.before):
+            await self._scheduler.open()
 
     async def _close(self) -> None:
         """End all tasks and processes of the run."""

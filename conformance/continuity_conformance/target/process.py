@@ -18,6 +18,7 @@ import aiohttp
 
 from continuity_conformance.core.errors import NotStartedError, UsageError
 from continuity_conformance.core.text import cut
+from continuity_conformance.core.work import current_work
 from continuity_conformance.target.isolated_environment import isolated_environment
 from continuity_conformance.target.port import Port
 from continuity_conformance.target.profile import Process, Profile
@@ -103,12 +104,14 @@ class StartedProcess:
         return StartedProcess(profile, self._probe_url)
 
     async def start(self) -> None:
-        began = time.monotonic()
+        work, began = current_work(), time.monotonic()
+        work.begin()
         await self.launch()
         await self._ready(self._process.start[0])
         self.start_seconds = time.monotonic() - began
         if self._process.warm_up:
             await self._warm_up(self._process.warm_up)
+        work.starts.add(time.monotonic() - began)
 
     async def launch(self) -> None:
         """Start the process without waiting until it is ready."""

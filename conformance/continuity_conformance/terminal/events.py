@@ -19,6 +19,7 @@ from continuity_conformance.core.verdicts import Result, Verdict
 from continuity_conformance.results.classes import class_of
 from continuity_conformance.results.ledger import RunOutcome
 from continuity_conformance.results.one_line import headline
+from continuity_conformance.run.plays import PlayLog
 from continuity_conformance.terminal.time_left import TimeLeft
 from continuity_spec import Requirement
 
@@ -32,19 +33,19 @@ class RunEvents:
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stdout
         self._told = 0
-        self._left: TimeLeft | None = None
-        self._began = self._left_told_at = time.monotonic()
+        self._left = TimeLeft(PlayLog())
+        self._left_told_at = time.monotonic()
 
-    def start(self, requirements: Sequence[Requirement]) -> None:
-        self._left = TimeLeft(requirements)
-        self._began = self._left_told_at = time.monotonic()
+    def start(self, requirements: Sequence[Requirement], plays: PlayLog) -> None:
+        self._left = TimeLeft(plays)
+        self._left_told_at = time.monotonic()
         self._write("start", requirements=[_requirement(each) for each in requirements])
 
     def tick(self, decided: Sequence[Result]) -> None:
         for result in decided[self._told :]:
             self._write("result", **_result(result))
         self._told = len(decided)
-        self._tell_time_left(decided)
+        self._tell_time_left()
 
     def end(
         self, outcome: RunOutcome | None, error: ContinuityError | None, exit_code: int, report: Path | None
@@ -58,12 +59,12 @@ class RunEvents:
             report=str(report) if report is not None else None,
         )
 
-    def _tell_time_left(self, decided: Sequence[Result]) -> None:
+    def _tell_time_left(self) -> None:
         now = time.monotonic()
-        if self._left is None or now - self._left_told_at < _LEFT_EVERY:
+        if now - self._left_told_at < _LEFT_EVERY:
             return
         self._left_told_at = now
-        seconds = self._left.seconds(decided, now - self._began)
+        seconds = self._left.seconds(now)
         if seconds is not None:
             self._write("left", seconds=round(seconds))
 

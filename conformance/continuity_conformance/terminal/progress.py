@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final, Protocol, TextIO
 
 from continuity_conformance.core.verdicts import Result, Verdict, counts
+from continuity_conformance.run.plays import PlayLog
 from continuity_conformance.terminal.time_left import TimeLeft
 from continuity_spec import Requirement
 
@@ -28,7 +29,7 @@ _TWO_MINUTES: Final = 120
 class RunProgress(Protocol):
     """What is told how a run goes on. `start` when it is open; `tick` a few times a second, and once more at the end."""
 
-    def start(self, requirements: Sequence[Requirement]) -> None: ...
+    def start(self, requirements: Sequence[Requirement], plays: PlayLog) -> None: ...
 
     def tick(self, decided: Sequence[Result]) -> None: ...
 
@@ -71,13 +72,13 @@ class ProgressDisplay:
     def __init__(self, stream: TextIO | None = None) -> None:
         self._line = LiveLine(stream or sys.stdout)
         self._requirements: tuple[Requirement, ...] = ()
-        self._left: TimeLeft | None = None
+        self._left = TimeLeft(PlayLog())
         self._began = self._shown_at = time.monotonic()
         self._closed: set[str] = set()
 
-    def start(self, requirements: Sequence[Requirement]) -> None:
+    def start(self, requirements: Sequence[Requirement], plays: PlayLog) -> None:
         self._requirements = tuple(requirements)
-        self._left = None
+        self._left = TimeLeft(plays)
         self._began = self._shown_at = time.monotonic()
 
     def tick(self, decided: Sequence[Result]) -> None:
@@ -99,15 +100,14 @@ class ProgressDisplay:
         if not self._line.is_live and now - self._shown_at < _PLAIN_EVERY:
             return
         parts = [f"{len(decided)} of {len(self._requirements)}", counted(decided, brief=True)]
-        parts += [self._time_left(decided, now - self._began), f"open: {' '.join(still_open)}"]
+        parts += [self._time_left(now), f"open: {' '.join(still_open)}"]
         text = " · ".join(part for part in parts if part)
         self._line.overwrite(text)
         self._shown_at = now
 
-    def _time_left(self, decided: Sequence[Result], elapsed: float) -> str:
-        self._left = self._left or TimeLeft(self._requirements)
-        left = self._left.seconds(decided, elapsed)
-        return "" if left is None or elapsed < _ESTIMATE_AFTER else f"about {duration(left)} left"
+    def _time_left(self, now: float) -> str:
+        left = self._left.seconds(now)
+        return "" if left is None or now - self._began < _ESTIMATE_AFTER else f"about {duration(left)} left"
 
     def end(self) -> None:
         self._line.erase()

@@ -245,3 +245,29 @@ def test_ctrl_c_ends_with_130():
 
     assert running.returncode == 130
     assert "Traceback" not in said
+
+
+def test_the_program_ends_without_freeing_the_objects_of_a_run(tmp_path):
+    """That takes seconds after a run. What was registered for the end, such as the removal of a temporary folder, is done."""
+    program = """
+import sys, tempfile
+from continuity_conformance.cli import main
+
+class Freed:
+    def __del__(self):
+        print("freed", flush=True)
+
+def run(arguments):
+    main.kept = [Freed(), tempfile.TemporaryDirectory(dir=sys.argv[1])]
+    print("said", end="")
+    return 7
+
+main._run = run
+sys.exit(main.main())
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, check=False, timeout=60
+    )
+
+    assert (done.returncode, done.stdout, done.stderr) == (7, "said", "")
+    assert [*tmp_path.iterdir()] == []

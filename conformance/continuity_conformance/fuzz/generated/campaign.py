@@ -55,6 +55,7 @@ def run_campaign(client: SyncClient, names: RunNames, budget: Budget) -> Campaig
     runner = _CampaignRunner(client, names, budget, document)
     operations = operations_of(document)
     available = runner.reach(operations)
+    client.work.plan(runner.requests_to_come([operations[name] for name in available]))
     for name in sorted(operations, key=lambda name: (name not in _FIRST, "delete" in name)):
         if name in available:
             runner.explore(operations[name])
@@ -121,6 +122,11 @@ class _CampaignRunner:
             "createChatCompletion": {"model": model, "messages": [{"role": "user", "content": "Hello"}]},
             "createResponse": {"model": model, "input": "Hello"},
         }
+
+    def requests_to_come(self, operations: Iterable[TargetOperation]) -> int:
+        """How many requests the exploration of these operations sends, if no failing one is made smaller."""
+        shipped = ShippedCases(self._client.target.header)
+        return sum(len([*self._boundary_cases(each), *shipped.of(each, self._budget.examples)]) for each in operations)
 
     # Exploring: boundary values, and what schemathesis generates
 

@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from continuity_conformance.core.failure import Inapplicable, Unmet, Untested
+from continuity_conformance.core.work import current_work
 from continuity_conformance.fuzz.sequence.counterexample import read_back
 from continuity_conformance.fuzz.sequence.generator import GeneratedSequence, YamlStep
 from continuity_conformance.scenario.context import Context
@@ -60,6 +61,7 @@ async def play_side_by_side(
 
     async def play_at_a_place(sequence: GeneratedSequence) -> SequenceResult:
         async with context.places.one():
+            current_work().begin_planned()
             return await play(context, sequence.steps)
 
     playing = [asyncio.create_task(play_at_a_place(sequence)) for sequence in sequences]

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Final
 
 from continuity_conformance.core.failure import Inapplicable
+from continuity_conformance.core.work import current_work
 from continuity_conformance.fuzz.sequence.counterexample import Counterexample
 from continuity_conformance.fuzz.sequence.generator import GeneratedSequence, SequenceScope, generate
 from continuity_conformance.fuzz.sequence.oracle import ALICE
@@ -61,6 +62,7 @@ async def search(context: Context, scope: SequenceScope, *, examples: int, seed:
     sequences = [within_cache(generate(scope, seed, number), cache_size) for number in range(examples)]
     played, untested = list[GeneratedSequence](), list[str]()
     playing = play_in_batches(context, sequences, cache_size) if restarts else play_side_by_side(context, sequences)
+    current_work().plan(sum(len(sequence.steps) for sequence in sequences))
     result, failing = SequenceResult(), None
     async with aclosing(playing):
         async for sequence, result in playing:

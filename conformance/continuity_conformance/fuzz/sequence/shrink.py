@@ -1,8 +1,10 @@
 """Shrink a failing sequence: leave moves out, then simplify the others, as long as something still fails."""
 
+from collections import deque
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 
+from continuity_conformance.core.work import current_work
 from continuity_conformance.fuzz.sequence.counterexample import Counterexample, steps_as_yaml
 from continuity_conformance.fuzz.sequence.generator import (
     GeneratedSequence,
@@ -42,16 +44,18 @@ async def shrink(failing: FailingSequence, scope: SequenceScope, play: Play, max
     The limit is a number of plays and not a time, so that a seed always gives the same result.
     """
     tried = {failing.counterexample.yaml}
-    candidates = _simpler(failing.moves)
-    while max_plays and (moves := next(candidates, None)) is not None:
-        sequence = sequence_of(scope, moves)
+    candidates, work = deque(_simpler(failing.moves)), current_work()
+    work.begin_phase()
+    while max_plays and candidates:
+        work.plan(len(failing.moves) * min(max_plays, len(candidates)))
+        sequence = sequence_of(scope, candidates.popleft())
         if steps_as_yaml(sequence.steps) in tried:
             continue
         tried.add(steps_as_yaml(sequence.steps))
         max_plays -= 1
         shorter = failing_part(sequence, await play(sequence.steps))
         if shorter is not None and shorter.size < failing.size:
-            failing, candidates = shorter, _simpler(shorter.moves)
+            failing, candidates = shorter, deque(_simpler(shorter.moves))
     return failing.counterexample
 
 
