@@ -68,6 +68,22 @@ def test_a_chat_stream_that_breaks_off_says_so_and_is_not_stored(scripted, model
     assert scripted.stored(session) == [("user", "a"), ("assistant", "Fine.")]
 
 
+def test_an_answer_that_the_model_cut_off_says_so_and_is_stored(scripted, model, session):
+    model.will(Say("Half", "length"), Say("Half", "length"), Say("Half", "length"), Say("Half", "length"))
+    _, _, plain = scripted.chat("a", session)
+    _, _, chunks = scripted.chat("b", session, stream=True)
+    _, _, body = scripted.respond("c", headers={HEADER: session})
+    _, _, events = scripted.respond("d", headers={HEADER: session}, stream=True)
+    scripted.chat("e", session)
+
+    assert plain["choices"][0]["finish_reason"] == "length"
+    assert '"finish_reason":"length"' in chunks
+    assert (body["status"], body["incomplete_details"]) == ("incomplete", {"reason": "max_output_tokens"})
+    assert "event: response.incomplete" in events
+    assert [text for role, text in model.seen() if role == "user"] == ["a", "b", "c", "d", "e"]
+    assert [text for role, text in model.seen() if role == "assistant"] == ["Half"] * 4
+
+
 def test_a_response_stream_that_breaks_off_ends_with_response_failed(scripted, model, session):
     model.will(BreakOff())
     _, _, events = scripted.respond("b", conversation=session, stream=True)

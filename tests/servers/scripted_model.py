@@ -12,6 +12,7 @@ from aiohttp import web
 @dataclass(frozen=True)
 class Say:
     text: str = "Fine."
+    finish: str = "stop"
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,10 @@ class Hold:
 
     asked: threading.Event = field(default_factory=threading.Event)
     released: threading.Event = field(default_factory=threading.Event)
+
+
+def _finish(step):
+    return step.finish if isinstance(step, Say) else "stop"
 
 
 class ScriptedModel:
@@ -85,7 +90,7 @@ class ScriptedModel:
             return web.json_response({"error": {"message": "no"}}, status=step.status)
         if body.get("stream"):
             return await self._stream(request, step)
-        return web.json_response({"choices": [{"message": self._message(step), "finish_reason": "stop"}]})
+        return web.json_response({"choices": [{"message": self._message(step), "finish_reason": _finish(step)}]})
 
     def _message(self, step):
         if isinstance(step, CallTool):
@@ -101,7 +106,7 @@ class ScriptedModel:
         delta = self._message(Say("Half") if broken else step)
         for index, call in enumerate(delta.get("tool_calls", [])):
             call["index"] = index
-        chunks = [(delta, None)] if broken else [(delta, None), ({}, "stop")]
+        chunks = [(delta, None)] if broken else [(delta, None), ({}, _finish(step))]
         for piece, reason in chunks:
             chunk = {"choices": [{"index": 0, "delta": piece, "finish_reason": reason}]}
             await response.write(f"data: {json.dumps(chunk)}\n\n".encode())

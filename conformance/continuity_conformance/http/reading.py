@@ -11,6 +11,8 @@ from continuity_conformance.http.messages import Answer, dig
 
 _DONE: Final = "[DONE]"
 _SHOWN: Final = 120
+_WHOLE: Final = frozenset({"response.completed", "response.incomplete"})
+"""How the stream of an answered turn ends. `response.incomplete`: the model reached its greatest length."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,7 @@ def _read_response(answer: Answer) -> Reading:
 
 
 def _read_response_stream(answer: Answer) -> Reading:
-    ended = [event for event in answer.events if dig(event, "type") == "response.completed"]
+    ended = [event for event in answer.events if dig(event, "type") in _WHOLE]
     return _response(dig(ended[-1], "response") if ended else None, "the stream has no response.completed")
 
 

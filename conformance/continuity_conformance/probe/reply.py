@@ -56,13 +56,14 @@ class CalledTool:
 class ModelReply:
     """One reply of the model: a text, one or two tool calls, or a failure.
 
-    `breaks_off`: a streamed reply ends after its first piece.
+    `breaks_off`: a streamed reply ends after its first piece. `cut_short`: the reply says that it has reached its greatest length.
     """
 
     call: ModelCall
     failed: bool = False
     limited: bool = False
     breaks_off: bool = False
+    cut_short: bool = False
     text: str = ""
     tool_calls: tuple[CalledTool, ...] = ()
 

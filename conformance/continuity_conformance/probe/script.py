@@ -10,7 +10,7 @@ class Script:
 
     `limited`: it answers with 429. `breaks_off`: a stream ends after its first piece. `pauses`: a stream waits after its first
     piece until it is released, and then goes on slowly. `slowly`: a stream comes in small pieces, and one of them ends in the middle of a letter.
-    `silent`: the reply is an empty text.
+    `silent`: the reply is an empty text. `cut_short`: the reply to the newest turn has the finish_reason `length`; one that goes on with it does not.
     `held`: the whole reply waits until it is released. `summary_fails`: it applies to summaries that cover the mark.
     """
 
@@ -20,6 +20,7 @@ class Script:
     pauses: bool = False
     slowly: bool = False
     silent: bool = False
+    cut_short: bool = False
     summary_fails: bool = False
     held: bool = False
     tool: str = ""

@@ -118,7 +118,14 @@ class Probe:
         if script.tool and call.last:
             return ModelReply(call, tool_calls=_tool_calls(call, script))
         text = "" if script.silent else answer_text(call.newest, call.number, outside_ascii=script.slowly)
-        return ModelReply(call, failed=script.fails, limited=script.limited, breaks_off=script.breaks_off, text=text)
+        return ModelReply(
+            call,
+            failed=script.fails,
+            limited=script.limited,
+            breaks_off=script.breaks_off,
+            cut_short=script.cut_short and call.last,
+            text=text,
+        )
 
     def _summary_fails(self, call: ModelCall) -> bool:
         scripts = (self._scripts.get(mark, Script()) for mark in self._marks(call))

@@ -61,6 +61,7 @@ _SCRIPTS: Final = {
     "pauses": Script(pauses=True),
     "streams slowly": Script(slowly=True),
     "says nothing": Script(silent=True),
+    "stops early": Script(cut_short=True),
 }
 
 

@@ -125,7 +125,7 @@ def completion(ident: str, created: int, model: str, output: TurnOutput) -> dict
     """ECHO-09: a chat.completion as an unmodified OpenAI client reads it."""
     calls = {"tool_calls": list(output.client_calls)} if output.client_calls else {}
     message = {"role": "assistant", "content": output.text or (None if calls else ""), "refusal": None, **calls}
-    reason = "tool_calls" if calls else "stop"
+    reason = "tool_calls" if calls else "length" if output.cut else "stop"
     usage = output.usage
     return {
         "id": ident,

@@ -12,7 +12,7 @@ from continuity_server.turn.types import Outcome, TurnRequest
 
 
 class ResponseEvents(TurnStream):
-    """STREAM-01: one response id in all events; STREAM-02: it ends with response.completed or response.failed."""
+    """STREAM-01: one response id in all events; STREAM-02: it ends with response.completed, response.incomplete or response.failed."""
 
     def __init__(self, stream: EventStream, rules: Rules, request: TurnRequest, frame: dict[str, Any]) -> None:
         super().__init__(stream, rules, request)
@@ -47,8 +47,8 @@ class ResponseEvents(TurnStream):
         await self._complete(body)
 
     async def _complete(self, body: dict[str, Any]) -> None:
-        """COMPRESS-07: the response object of response.completed carries `session`."""
-        await self._send("response.completed", response=body)
+        """COMPRESS-07: the response object of the last event carries `session`. Its status is completed, or incomplete where the model was cut off."""
+        await self._send(f"response.{body['status']}", response=body)
 
     async def _end_message(self, item: dict[str, Any]) -> None:
         part = item["content"][0]

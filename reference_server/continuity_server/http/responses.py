@@ -94,14 +94,14 @@ class ResponsesHandler:
 
 def response_object(request: TurnRequest, created: int, output: TurnOutput | None = None) -> dict[str, Any]:
     """ECHO-09: a response as an unmodified OpenAI client reads it; without an output it is in progress."""
-    body = request.body
+    body, cut = request.body, output is not None and output.cut
     return {
         "id": request.answer_id,
         "object": "response",
         "created_at": created,
-        "status": "completed" if output else "in_progress",
+        "status": "incomplete" if cut else "completed" if output else "in_progress",
         "error": None,
-        "incomplete_details": None,
+        "incomplete_details": {"reason": "max_output_tokens"} if cut else None,
         "instructions": body.get("instructions"),
         "metadata": body.get("metadata") or {},
         "model": request.model,

@@ -41,7 +41,7 @@ async def _plain(answer: aiohttp.ClientResponse) -> Reply:
     body = json.loads(await _whole(answer))
     message = body["choices"][0]["message"]
     calls = tuple(_call(call) for call in message.get("tool_calls") or [])
-    return Reply(message.get("content") or "", calls, _usage(body))
+    return Reply(message.get("content") or "", calls, _usage(body), _is_cut(body["choices"][0]))
 
 
 async def _whole(answer: aiohttp.ClientResponse) -> bytes:
@@ -62,12 +62,13 @@ def _check_size(size: int) -> None:
 async def _streamed(answer: aiohttp.ClientResponse, on_text: OnText) -> Reply:
     texts: list[str] = []
     calls: dict[int, dict[str, Any]] = {}
-    usage, finished, size = Usage(), False, 0
+    usage, finished, cut, size = Usage(), False, False, 0
     async for chunk in _chunks(answer):
         usage = _usage(chunk) if chunk.get("usage") else usage
         for choice in chunk.get("choices") or []:
             delta = choice.get("delta") or {}
             finished = finished or choice.get("finish_reason") is not None
+            cut = cut or _is_cut(choice)
             called = delta.get("tool_calls") or []
             _gather(calls, called)
             text = delta.get("content") or ""
@@ -78,7 +79,7 @@ async def _streamed(answer: aiohttp.ClientResponse, on_text: OnText) -> Reply:
                 await on_text(text)
     if not finished:
         raise ModelFailedError("The model broke off its answer.")
-    return Reply("".join(texts), tuple(_call(calls[index]) for index in sorted(calls)), usage)
+    return Reply("".join(texts), tuple(_call(calls[index]) for index in sorted(calls)), usage, cut)
 
 
 async def _chunks(answer: aiohttp.ClientResponse) -> AsyncIterator[dict[str, Any]]:
@@ -105,6 +106,10 @@ def _call(call: dict[str, Any]) -> dict[str, Any]:
     function = call["function"]
     named = {"name": str(function["name"]), "arguments": str(function.get("arguments") or "")}
     return {"id": str(call["id"]), "type": "function", "function": named}
+
+
+def _is_cut(choice: dict[str, Any]) -> bool:
+    return choice.get("finish_reason") == "length"
 
 
 def _usage(body: dict[str, Any]) -> Usage:

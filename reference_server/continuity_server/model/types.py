@@ -30,11 +30,12 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What the model replied in one call."""
+    """What the model replied in one call. `cut`: it stopped because the reply reached its greatest length."""
 
     text: str
     tool_calls: tuple[dict[str, Any], ...] = ()
     usage: Usage = Usage()
+    cut: bool = False
 
     def message(self) -> Message:
         if not self.tool_calls:

@@ -32,7 +32,7 @@ class ToolLoop:
             output += [self._result(turn.destination, call) for call in ours]
             if len(ours) < len(reply.tool_calls) or not reply.tool_calls:
                 theirs = tuple(call for call in reply.tool_calls if call not in ours)
-                return TurnOutput(tuple(output), "".join(texts), theirs, usage)
+                return TurnOutput(tuple(output), "".join(texts), theirs, usage, reply.cut)
         raise ModelFailedError(f"The model called tools {_MOST_ROUNDS} times and gave no answer.")
 
     async def _ask(self, turn: Turn, messages: Messages) -> Reply:

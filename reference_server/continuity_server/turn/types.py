@@ -13,12 +13,13 @@ from continuity_server.store.records import StoredResponse
 
 @dataclass(frozen=True, slots=True)
 class TurnOutput:
-    """What a turn produced: its messages (tool calls, results, answer), the text for the client and the calls that the client must answer."""
+    """What a turn produced: its messages (tool calls, results, answer), the text for the client and the calls that the client must answer. `cut`: the model reached its greatest length."""
 
     messages: tuple[Message, ...]
     text: str
     client_calls: tuple[dict[str, Any], ...] = ()
     usage: Usage = field(default_factory=Usage)
+    cut: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -184,6 +184,32 @@ def test_a_stream_that_pauses_goes_on_when_it_is_released(path: str, end: str):
     assert end in streamed_text(path, Script(pauses=True), releases=True)
 
 
+LIMITS = {"chat/completions": '"length"', "responses": "response.incomplete", "messages": '"max_tokens"'}
+
+
+@pytest.mark.parametrize(("path", "limit"), LIMITS.items())
+def test_a_stream_that_stops_early_says_so(path: str, limit: str):
+    assert limit in streamed_text(path, Script(cut_short=True))
+
+
+@pytest.mark.parametrize("path", LIMITS)
+def test_an_answer_stops_early_once_and_not_when_the_model_is_asked_to_go_on(path: str):
+    goes_on = [*TURNS, {"role": "assistant", "content": "Noted."}, {"role": "user", "content": "Go on."}]
+
+    async def talk() -> list[str]:
+        probe = Probe()
+        await probe.script(BLUE, Script(cut_short=True))
+        async with listening(probe) as url, aiohttp.ClientSession() as client:
+            answers = [
+                client.post(f"{url}/{path}", json={"messages": each, "input": each}) for each in (TURNS, goes_on)
+            ]
+            return [await (await answer).text() for answer in answers]
+
+    cut, whole = asyncio.run(talk())
+    word = {"responses": '"incomplete"'}.get(path, LIMITS[path])
+    assert (word in cut, word in whole) == (True, False)
+
+
 def conversed(talk: Callable[[openai.AsyncOpenAI], Awaitable[object]]) -> list[list[tuple[object, object]]]:
     """The roles and contents of every call of a dialogue over /v1/responses."""
 

@@ -58,7 +58,7 @@ def _side_by_side(calls: list[dict[str, Any]]) -> list[dict[str, object]]:
 
 
 def _finish_reason(reply: ModelReply) -> str:
-    return "tool_calls" if reply.tool_calls else "stop"
+    return "tool_calls" if reply.tool_calls else "length" if reply.cut_short else "stop"
 
 
 def _envelope(reply: ModelReply, kind: str) -> dict[str, object]:

@@ -93,7 +93,7 @@ def _begun(reply: ModelReply) -> dict[str, object]:
 
 
 def _stop_reason(reply: ModelReply) -> str:
-    return "tool_use" if reply.tool_calls else "end_turn"
+    return "tool_use" if reply.tool_calls else "max_tokens" if reply.cut_short else "end_turn"
 
 
 def _blocks(reply: ModelReply) -> Sequence[Block]:

@@ -52,18 +52,18 @@ class Responses:
     def plain(self, reply: ModelReply, body: Body) -> dict[str, object]:
         output = _output(reply)
         self._keep(reply, body, output)
-        return _response(reply, body, "completed", output)
+        return _response(reply, body, _ending(reply), output)
 
     def stream(self, reply: ModelReply, body: Body) -> list[bytes]:
         output = _output(reply)
         self._keep(reply, body, output)
-        begun, whole = _response(reply, body, "in_progress", []), _response(reply, body, "completed", output)
+        begun, whole = _response(reply, body, "in_progress", []), _response(reply, body, _ending(reply), output)
         events: list[dict[str, object]] = [
             {"type": f"response.{kind}", "response": begun} for kind in ("created", "in_progress")
         ]
         for index, item in enumerate(output):
             events += _item_events(reply, item, index)
-        events.append({"type": "response.completed", "response": whole})
+        events.append({"type": f"response.{_ending(reply)}", "response": whole})
         written = [named_event({**event, "sequence_number": number}) for number, event in enumerate(events)]
         first = next((k for k, event in enumerate(events) if str(event["type"]).endswith(".delta")), 0) + 1
         return [b"".join(written[:first]), *written[first:]]
@@ -164,11 +164,15 @@ def _response_id(reply: ModelReply) -> str:
     return f"resp_probe_{reply.call.number}"
 
 
+def _ending(reply: ModelReply) -> str:
+    return "incomplete" if reply.cut_short else "completed"
+
+
 def _response(reply: ModelReply, body: Body, status: str, output: list[Item]) -> dict[str, object]:
     echoed = {
         name: body.get(name) for name in ("instructions", "previous_response_id", "temperature", "top_p", "metadata")
     }
-    done = status == "completed"
+    done = status != "in_progress"
     return {
         **echoed,
         "id": _response_id(reply),
@@ -176,7 +180,7 @@ def _response(reply: ModelReply, body: Body, status: str, output: list[Item]) ->
         "created_at": int(time.time()),
         "status": status,
         "error": None,
-        "incomplete_details": None,
+        "incomplete_details": {"reason": "max_output_tokens"} if status == "incomplete" else None,
         "model": MODEL,
         "output": output,
         "parallel_tool_calls": True,
