@@ -1,10 +1,11 @@
-"""Checks of HISTORY: what a long conversation, and a message with an image, still is in later turns."""
+"""Checks of HISTORY: what a long conversation, a message with an image, and an empty answer still are in later turns."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
 
 from continuity_conformance.checks.registry import check
 from continuity_conformance.core.failure import Inapplicable, Unmet, Untested
+from continuity_conformance.probe.marks import content_text
 from continuity_conformance.scenario.dialogue import Dialogue
 from continuity_conformance.scenario.exchange import Exchange
 
@@ -40,6 +41,32 @@ async def images_stay(dialogue: Dialogue) -> None:
     _require_images(shown)
     second = await dialogue.do(verb, {"recalls": ["red", "blue"]}, say="blue", **selector)
     _must_equal(shown, await _images(dialogue, second))
+
+
+@check
+async def roles_alternate(dialogue: Dialogue) -> None:
+    """HISTORY-22: after an empty answer there is still an assistant message between the two messages of the user."""
+    verb, selector = named_conversation(dialogue)
+    await dialogue.do(verb, {"sees": ["red"]}, say="red", **selector)
+    silent = await dialogue.do(verb, {"status": ["2xx", "4xx", "5xx"]}, say="blue", model="says nothing", **selector)
+    if not silent.answer.accepted:
+        raise Inapplicable(f"the target takes an empty answer for a failure: {silent.answer.status}")
+    last = await dialogue.do(verb, {"recalls": ["red", "blue", "green"]}, say="green", **selector)
+    messages = (await dialogue.record.view(last)).messages
+    if messages is None:
+        raise Untested("the roles of what the model got cannot be observed without the probe model")
+    _must_alternate(messages, f"[u:{silent.mark}]", f"[u:{last.mark}]")
+
+
+def _must_alternate(messages: Sequence[Mapping[str, object]], silent: str, last: str) -> None:
+    texts = [content_text(message.get("content")) for message in messages]
+    first = next((place for place, text in enumerate(texts) if silent in text), len(texts))
+    second = next((place for place, text in enumerate(texts) if last in text), first)
+    between = [str(message.get("role")) for message in messages[first + 1 : second]]
+    if first < second and "assistant" not in between:
+        raise Unmet(
+            "an assistant message between them", ", ".join(between) or "none", expectation="roles", step="the next turn"
+        )
 
 
 def named_conversation(dialogue: Dialogue) -> tuple[str, dict[str, object]]:

@@ -1,8 +1,12 @@
 """Defects of DELETE: what is still there after a session was deleted, and what went that was another's."""
 
 from collections.abc import Iterable
+from urllib.parse import unquote_plus
+
+from aiohttp import web
 
 from continuity_server.defects.registry import defect
+from continuity_server.http.sessions import SessionsHandler
 from continuity_server.rules import Rules
 from continuity_server.rules.compress import Session
 from continuity_server.store.deletions import Deletions
@@ -47,7 +51,7 @@ class DeleteLeavesResponses(Deletions):
         pass
 
 
-@defect("delete-leaves-replays", "An Idempotency-Key gives back the answer of a session that was deleted.")
+@defect("delete-leaves-replays", "Replays of a deleted session are still there.")
 class DeleteLeavesReplays(Deletions):
     def _replays(self, owner: str, session: str) -> None:
         pass
@@ -55,7 +59,7 @@ class DeleteLeavesReplays(Deletions):
 
 @defect(
     "delete-leaves-session",
-    "DELETE of a session answers that it is gone, and leaves it there without its messages.",
+    "DELETE of a session leaves it, without messages.",
 )
 class DeleteLeavesSession(Deletions):
     def _row(self, owner: str, session: str) -> None:
@@ -64,7 +68,7 @@ class DeleteLeavesSession(Deletions):
 
 @defect(
     "delete-leaves-ancestors",
-    "Of a compressed session only what it went on as is deleted: the ids of before still show all that was said.",
+    "Of a compressed session only the newest id is deleted: the older ones show all.",
     "hermes-agent#48524",
 )
 class DeleteLeavesAncestors(Rules):
@@ -109,3 +113,18 @@ class DeletedSessionKeepsItsSlug(Deletions):
     def _slugs(self, owner: str, session: str) -> None:
         query = "UPDATE conversations SET name=name || ' (deleted)', response_id=NULL WHERE owner=? AND session=?"
         self._connection.execute(query, (owner, session))
+
+
+@defect("plus-in-path-is-a-blank", "A plus sign in a path is read as a blank.")
+class PlusInPathIsABlank(SessionsHandler):
+    async def _session(self, request: web.Request) -> Session:
+        request.match_info["id"] = unquote_plus(request.raw_path.split("/")[3])
+        return await super()._session(request)
+
+
+@defect("delete-by-pattern", "DELETE takes the id of a session for a pattern: `user_1` deletes `userX1` too.")
+class DeleteByPattern(Deletions):
+    def session(self, owner: str, session: str) -> None:
+        query = "SELECT id FROM sessions WHERE owner=? AND id LIKE ?"
+        for (ident,) in self._connection.execute(query, (owner, session)).fetchall():
+            super().session(owner, ident)

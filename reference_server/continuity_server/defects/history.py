@@ -680,3 +680,16 @@ class AbandonedWaiterLocksSession(LockingAgent):
 
     def _keeps_session(self, turn: Turn) -> bool:  # noqa: ARG002 - it is kept before the model is asked
         return False
+
+
+@defect("empty-answer-left-out", "Of a turn with an empty answer only the question is stored.")
+class EmptyAnswerLeftOut(Committer):
+    def _messages(self, turn_input: TurnInput, output: TurnOutput) -> Messages:
+        empty = not output.text and not output.client_calls
+        return turn_input.new if empty else super()._messages(turn_input, output)
+
+
+@defect("history-ends-at-a-hundred", "Only the last 100 messages of a history are read.")
+class HistoryEndsAtAHundred(HistoryReader):
+    def _stored(self, destination: Destination) -> Messages:
+        return super()._stored(destination)[-100:]

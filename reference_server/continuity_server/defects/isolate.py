@@ -5,7 +5,7 @@ import re
 import secrets
 import time
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -17,15 +17,17 @@ from continuity_server.defects.durable import RenamedHistories
 from continuity_server.defects.registry import defect
 from continuity_server.defects.support.leaving import LeavingAgent
 from continuity_server.defects.support.owners import OpenStore, OtherOwner
+from continuity_server.http.chat import ChatHandler
 from continuity_server.http.middleware import Handler, Middleware
 from continuity_server.http.request import PRINCIPAL, STREAMING, Access, fields
+from continuity_server.http.response_events import ResponseEvents
 from continuity_server.http.responses import ResponsesHandler
 from continuity_server.http.sessions import SessionsHandler
 from continuity_server.rules import Rules
 from continuity_server.rules.compress import COMPRESSION, Session
 from continuity_server.rules.echo import MAX_ID
 from continuity_server.rules.error import Case, Refusal
-from continuity_server.rules.messages import Messages
+from continuity_server.rules.messages import Message, Messages
 from continuity_server.settings import HEADER, Options
 from continuity_server.store.interface import AnyStore
 from continuity_server.store.records import Replay, Write
@@ -576,6 +578,60 @@ class IdempotencyAcrossPrincipals(Store):
 class IdempotencyIgnoresBody(Rules):
     def check_replay(self, stored: str, sent: str) -> None:
         pass
+
+
+def _words(messages: Sequence[Message]) -> str:
+    """What the user says in these messages, without the system prompts."""
+    return str([message.get("content") for message in messages if message["role"] not in {"system", "developer"}])
+
+
+def _texts(messages: Sequence[Message]) -> str:
+    """The texts of these messages, without their images."""
+    parts = ([part.get("text") for part in _parts(message)] for message in messages)
+    return str([*parts])
+
+
+def _parts(message: Message) -> list[dict[str, Any]]:
+    content = message.get("content")
+    return content if isinstance(content, list) else [{"text": content}]
+
+
+class _WordsOfResponses(ResponsesHandler):
+    def _turn_request(self, request: web.Request, body: dict[str, Any]) -> TurnRequest:
+        turn = super()._turn_request(request, body)
+        return replace(turn, fingerprint=_words(turn.messages))
+
+
+@defect(
+    "idempotency-compares-words",
+    "An Idempotency-Key replays its answer to the same question under another system prompt.",
+    also=(_WordsOfResponses,),
+)
+class IdempotencyComparesWords(ChatHandler):
+    def _turn_request(self, request: web.Request, body: dict[str, Any]) -> TurnRequest:
+        turn = super()._turn_request(request, body)
+        return replace(turn, fingerprint=_words(turn.messages))
+
+
+@defect("idempotency-compares-texts", "An Idempotency-Key replays its answer to the same question about another image.")
+class IdempotencyComparesTexts(ChatHandler):
+    def _turn_request(self, request: web.Request, body: dict[str, Any]) -> TurnRequest:
+        turn = super()._turn_request(request, body)
+        return replace(turn, fingerprint=_texts(turn.messages))
+
+
+@defect("replayed-stream-has-a-new-id", "A streamed response that is replayed has a new id, which names nothing.")
+class ReplayedStreamHasANewId(ResponseEvents):
+    async def _finish(self, outcome: Outcome) -> None:
+        body = {**outcome.body, "id": self._frame["id"]}
+        await super()._finish(replace(outcome, body=body))
+
+
+@defect("replays-lost-on-restart", "A restart forgets which Idempotency-Keys were used.")
+class ReplaysLostOnRestart(Store):
+    def __init__(self, *parts: Any) -> None:
+        super().__init__(*parts)
+        self._connection.execute("DELETE FROM replays")
 
 
 @defect("idempotency-key-forgotten", "A request with an Idempotency-Key that was used is run again.")

@@ -247,3 +247,24 @@ class ResponseIdsArePatterns(Store):
     def response(self, owner: str, response: str) -> StoredResponse | None:
         rows = self._read("SELECT response_id FROM responses WHERE owner=? AND response_id LIKE ?", owner, response)
         return super().response(owner, rows[0][0]) if rows else None
+
+
+@defect(
+    "instructions-kept-for-results",
+    "The results of a tool, sent without instructions, get those of the response with the call.",
+)
+class InstructionsKeptForResults(HistoryReader):
+    def _named(self, request: TurnRequest, destination: Destination, stored: Messages, *, degraded: bool) -> TurnInput:
+        own = super()._named(request, destination, stored, degraded=degraded)
+        before = self._store.response(request.principal, request.previous) if request.previous is not None else None
+        instructions = before.body.get("instructions") if before is not None and before.body is not None else None
+        if not instructions or own.prompts or own.new[0]["role"] != "tool":
+            return own
+        return replace(own, prompts=[{"role": "system", "content": instructions}])
+
+
+@defect("cut-response-not-stored", "A response that the model cut off (`finish_reason: length`) is not stored.")
+class CutResponseNotStored(Agent):
+    async def _keep(self, write: Write, outcome: Outcome) -> None:
+        if outcome.body.get("status") != "incomplete":
+            await super()._keep(write, outcome)
