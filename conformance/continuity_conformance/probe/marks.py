@@ -21,11 +21,12 @@ SAME_CALL: Final = "call_1"
 DEFAULT_PATTERN: Final = "summar"
 """The pattern where the profile has none of its own."""
 _REQUEST: Final = re.compile(
-    r"summari[sz](?:e|ing|er|ation)\b|(?:writ|creat|mak|produc|generat|provid|updat|return|giv)\w*\b[^.\n]{0,80}\bsummar(?:y|ies)",
+    r"(?:summari[sz]|condens|distil+|abridg)(?:e|es|ing|er|ation)?\b|compact(?:ing)? (?:the|this|all|your|earlier|previous|a conv)|(?:conversation|context) (?:compact|compress)(?:ion|or)\b"
+    r"|(?:writ|creat|mak|produc|generat|provid|updat|return|giv)\w*\b[^.\n]{0,80}\b(?:summar(?:y|ies)|recap|digest)\b",
     re.IGNORECASE,
 )
 """Asks for a summary; a heading such as "Summary of the conversation so far" does not."""
-_MENTION: Final = re.compile(DEFAULT_PATTERN, re.IGNORECASE)
+_MENTION: Final = re.compile(r"summar|condens|distil|abridg|recap|compact|compress", re.IGNORECASE)
 _DIGITS: Final = re.compile(r"\d+")
 _AROUND: Final = 60
 """How many characters on either side of a word are compared with what was learned."""

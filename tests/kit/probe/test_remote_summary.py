@@ -12,7 +12,7 @@ from continuity_conformance.probe.server import Probe, listening
 from continuity_conformance.target.profile_file import load_profile
 
 TURNS = [{"role": "user", "content": "[u:aaaa0000] red"}, {"role": "assistant", "content": "Noted. [a:aaaa0000#1]"}]
-CONDENSE, COMPACT = ([*TURNS, {"role": "user", "content": f"{word} this."}] for word in ("Condense", "Compact"))
+SHRINK, SQUEEZE = ([*TURNS, {"role": "user", "content": f"{word} this."}] for word in ("Shrink", "Squeeze"))
 
 
 def recognised(started_with: str, *profiles: str) -> list[bool]:
@@ -24,7 +24,7 @@ def recognised(started_with: str, *profiles: str) -> list[bool]:
             for pattern in profiles:
                 async with RemoteProbe(url, pattern):
                     pass
-        return [probe.record(messages).summary for messages in (CONDENSE, COMPACT)]
+        return [probe.record(messages).summary for messages in (SHRINK, SQUEEZE)]
 
     return asyncio.run(talk())
 
@@ -32,12 +32,12 @@ def recognised(started_with: str, *profiles: str) -> list[bool]:
 @pytest.mark.parametrize(
     ("started_with", "profiles", "expected"),
     [
-        ("condense", [], [True, False]),
-        ("condense", ["summar"], [True, False]),
-        ("condense", ["compact"], [False, True]),
-        ("condense", ["compact", "summar"], [True, False]),
-        ("summar", ["compact"], [False, True]),
-        ("summar", ["compact", "summar"], [False, False]),
+        ("shrink", [], [True, False]),
+        ("shrink", ["summar"], [True, False]),
+        ("shrink", ["squeeze"], [False, True]),
+        ("shrink", ["squeeze", "summar"], [True, False]),
+        ("summar", ["squeeze"], [False, True]),
+        ("summar", ["squeeze", "summar"], [False, False]),
     ],
 )
 def test_the_profile_decides_before_the_command(started_with, profiles, expected):

@@ -61,6 +61,9 @@ ORDINARY = {
         ANSWERED,
         user(f"[u:{BLUE}] blue\n\n[u:{BLUE}] blue"),
     ],
+    "an instruction to be compact": [system("Keep your answers compact."), ASKED, ANSWERED, NEW],
+    "a note that turns were compacted": [system("The earlier turns were condensed: red."), ASKED, ANSWERED, NEW],
+    "a title after a compaction": [system("After the compaction: red."), ASKED, ANSWERED, user("Give it a name.")],
     "nothing that was said": [system("You summarise conversations."), user("Are you there?")],
     "no message": [],
 }
@@ -77,6 +80,10 @@ SUMMARISING = {
     "one question alone": [user(f"Summarise this conversation:\nUser: [u:{RED}] red\nUser: [u:{BLUE}] blue")],
     "an earlier summary and more turns": [user(f"Update the summary.\n{KEPT}\n{TRANSCRIPT}")],
     "an earlier summary alone": [system("Summarise the conversation."), system(KEPT), user("Write the summary now.")],
+    "other words for it": [system("You condense conversations. Rewrite the transcript as notes."), user(TRANSCRIPT)],
+    "a compaction": [ASKED, ANSWERED, user("Compact the conversation above into the facts that matter.")],
+    "an engine": [system("You are a context compaction engine."), user(TRANSCRIPT)],
+    "a recap": [ASKED, ANSWERED, user("Write a short recap of all that was said.")],
     "an earlier summary in a transcript": [system("You summarise."), user("Summary so far: [sum#1]")],
 }
 
