@@ -24,6 +24,7 @@ from continuity_conformance.checks.registry import disturbs
 from continuity_conformance.core.budget import Budget
 from continuity_conformance.core.verdicts import Verdict
 from continuity_conformance.plugin import Limits, Process, Profile
+from continuity_conformance.probe.marks import DEFAULT_PATTERN
 from continuity_conformance.run.session import Run
 from continuity_conformance.target.resolve import resolve
 from continuity_spec import Requirement, load_spec
@@ -39,6 +40,8 @@ class Planted:
     start: tuple[str, ...]
     listed: str = "defects.md"
     caught: str = "caught.json"
+    summary: str = DEFAULT_PATTERN
+    """What its requests for a summary say, as in a profile."""
 
     @property
     def folder(self) -> Path:
@@ -59,7 +62,9 @@ _FIRST_SERVER: Final = ("independent_server", ("-m", "server"))
 SETS: Final = {
     "first": Planted(*_FIRST_SERVER),
     "second": Planted(*_FIRST_SERVER, "defects2.md", "caught2.json"),
-    "third": Planted("independent_server_2", ("-m", "main", "--announces=finish-chunk")),
+    "third": Planted(
+        "independent_server_2", ("-m", "main", "--announces=finish-chunk"), summary="You condense conversations"
+    ),
 }
 """Its author chose to announce a new id by a named event, which the spec lets a server declare, and whose data the openai client cannot read (COMPRESS-08): the third set has the other way."""
 _RESPONSES: Final = 40
@@ -93,6 +98,7 @@ def profile(planted: Planted, *arguments: str) -> Profile:
             preload=("aiohttp.web", "sqlite3"),
         ),
         limits=Limits(responses=_RESPONSES, body=4_194_304),
+        summary=planted.summary,
     )
 
 
