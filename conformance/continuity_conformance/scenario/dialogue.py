@@ -131,7 +131,7 @@ class Dialogue:
         finally:
             arrived.cancel()
             await probe.release(mark)
-            await asyncio.wait({turn})
+            await asyncio.gather(turn, return_exceptions=True)
         await turn
 
     def move_to(self, context: Context) -> None:
