@@ -112,7 +112,7 @@ async def serving(settings: Settings, parts: Parts) -> AsyncIterator[str]:
     async with AsyncExitStack() as stack:
         rules = parts[Rules](settings.options)
         store = await opened(settings, rules, parts, stack)
-        model: Model = HttpModel(settings.model, settings.model_key) if settings.model else BuiltinModel()
+        model: Model = parts[HttpModel](settings.model, settings.model_key) if settings.model else BuiltinModel()
         stack.push_async_callback(model.close)
         offered = settings.options.environment != "none"
         workspace = parts[Workspace](_workspace_folder(settings, stack), offered=offered)

@@ -172,7 +172,7 @@ class Scenario:
         return any("model" in step.params or step.during or _leaves_unanswered(step) for step in self.walk())
 
 
-_CLIENT_CALLS = ("calls client", "calls client twice", "calls client as before")
+_CLIENT_CALLS = ("calls client", "calls client twice", "calls client as before", "says and calls client")
 
 
 def calls_client(model: object) -> bool:
@@ -181,8 +181,9 @@ def calls_client(model: object) -> bool:
 
 
 def _leaves_unanswered(step: Step) -> bool:
-    """True if the client hangs up on a plain request: the model must hold its answer until then."""
-    return step.params.get("hang_up") is True and step.params.get("stream") is not True
+    """True if the client hangs up before the first piece of an answer: the model must hold it until then."""
+    hang_up = step.params.get("hang_up")
+    return hang_up == "early" or (hang_up is True and step.params.get("stream") is not True)
 
 
 def _is_chosen(slug: object, fields: AbstractSet[str]) -> bool:

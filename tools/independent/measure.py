@@ -24,6 +24,7 @@ from continuity_conformance.checks.registry import disturbs
 from continuity_conformance.core.budget import Budget
 from continuity_conformance.core.verdicts import Verdict
 from continuity_conformance.plugin import Limits, Process, Profile
+from continuity_conformance.probe.marks import DEFAULT_PATTERN
 from continuity_conformance.run.session import Run
 from continuity_conformance.target.resolve import resolve
 from continuity_spec import Requirement, load_spec
@@ -39,6 +40,10 @@ class Planted:
     start: tuple[str, ...]
     listed: str = "defects.md"
     caught: str = "caught.json"
+    summary: str = DEFAULT_PATTERN
+    """What its requests for a summary say, as in a profile."""
+    own_faults: frozenset[str] = frozenset()
+    """What fails without a planted defect, outside of Strict: the author did not think of it."""
 
     @property
     def folder(self) -> Path:
@@ -56,10 +61,14 @@ class Planted:
 
 
 _FIRST_SERVER: Final = ("independent_server", ("-m", "server"))
+_NO_WAITING: Final = frozenset({"DELETE-04"})
+"""Its DELETE does not wait for a turn that branches from the session."""
 SETS: Final = {
-    "first": Planted(*_FIRST_SERVER),
-    "second": Planted(*_FIRST_SERVER, "defects2.md", "caught2.json"),
-    "third": Planted("independent_server_2", ("-m", "main", "--announces=finish-chunk")),
+    "first": Planted(*_FIRST_SERVER, own_faults=_NO_WAITING),
+    "second": Planted(*_FIRST_SERVER, "defects2.md", "caught2.json", own_faults=_NO_WAITING),
+    "third": Planted(
+        "independent_server_2", ("-m", "main", "--announces=finish-chunk"), summary="You condense conversations"
+    ),
 }
 """Its author chose to announce a new id by a named event, which the spec lets a server declare, and whose data the openai client cannot read (COMPRESS-08): the third set has the other way."""
 _RESPONSES: Final = 40
@@ -93,6 +102,7 @@ def profile(planted: Planted, *arguments: str) -> Profile:
             preload=("aiohttp.web", "sqlite3"),
         ),
         limits=Limits(responses=_RESPONSES, body=4_194_304),
+        summary=planted.summary,
     )
 
 
@@ -106,7 +116,7 @@ def first_failure(planted: Planted, defect: str, requirements: Sequence[Requirem
     """The first requirement outside of Strict that fails on a defect. The others are not waited for."""
     with Run(resolve(None, profile(planted, f"--defect={defect}")), requirements, _LITTLE) as run:
         failed = (result.id for result in run.as_decided() if result.verdict is Verdict.FAIL)
-        return next((identity for identity in failed if identity not in STRICT), None)
+        return next((identity for identity in failed if identity not in STRICT | planted.own_faults), None)
 
 
 def rounds(said: str, before: str | None = None) -> Iterator[list[Requirement]]:
@@ -145,7 +155,8 @@ def main() -> None:
     known = json.loads(planted.caught_file.read_text(encoding="utf-8")) if said.first else {}
     chosen = said.names or list(planted.defects)
     if not said.names:
-        false_alarms = {each for each, verdict in played(planted, PLAYED).items() if verdict is Verdict.FAIL} - STRICT
+        failed = {each for each, verdict in played(planted, PLAYED).items() if verdict is Verdict.FAIL}
+        false_alarms = failed - STRICT - planted.own_faults
         print("without a defect, outside of Strict:", *sorted(false_alarms) or ["nothing"], flush=True)
     caught = {}
     with ProcessPoolExecutor(_SIDE_BY_SIDE) as pool:

@@ -50,18 +50,18 @@ UNSTEADY: Mapping[str, Collection[str]] = {
     "processes-do-not-wait": (),
     "slug-raced-by-processes": (),
     "migration-not-atomic": (),
-    "turns-share-a-base": ("CONCUR-04", "ECHO-11"),
-    "turns-at-once-are-500": ("CONCUR-04", "ECHO-11", "SLUG-13"),
-    "turns-interleave": ("CONCUR-04", "ECHO-11", "SLUG-13"),
+    "turns-share-a-base": ("CONCUR-04", "CONCUR-07", "ECHO-11"),
+    "turns-at-once-are-500": ("CONCUR-04", "CONCUR-07", "ECHO-11", "SLUG-13"),
+    "turns-interleave": ("CONCUR-04", "CONCUR-07", "ECHO-11", "SLUG-13"),
     "streams-stored-for-the-latest-principal": [
         *(f"CONCUR-{number:02}" for number in range(1, 6)),
         *("ECHO-02", "ECHO-11", "HISTORY-02", "SLUG-13"),
     ],
     "answers-before-commit-plain": _LATE,
     "answers-before-commit-streamed": _LATE,
-    "turns-stored-as-the-latest-said": ("CONCUR-01", "CONCUR-03", "CONCUR-04", "HISTORY-02"),
+    "turns-stored-as-the-latest-said": ("CONCUR-01", "CONCUR-03", "CONCUR-04", "CONCUR-07", "HISTORY-02"),
     "session-told-of-the-latest-request": ("CONCUR-01", "CONCUR-03", "CONCUR-04"),
-    "one-lock-for-all-sessions": ("CONCUR-01", "CONCUR-02", "CONCUR-04"),
+    "one-lock-for-all-sessions": ("CONCUR-01", "CONCUR-02", "CONCUR-04", "CONCUR-07"),
     "one-lock-for-all-slugs": ("CONCUR-01", "CONCUR-02"),
     "branch-decided-too-early": ("SLUG-13",),
     "chain-locked-by-sent-id": (),
@@ -74,6 +74,7 @@ UNSTEADY: Mapping[str, Collection[str]] = {
     "hang-up-leaves-half-turn": (),
     "hang-up-leaves-cut-answer": (),
     "hang-up-locks-session": (),
+    "held-lock-forgotten": ("CONCUR-01", "CONCUR-02", "CONCUR-03", "CONCUR-04"),
 }
 """Defects that are races, or that mix scenarios which play side by side: who comes first decides where it shows first, and which of these fail
 besides what the defect was made for."""

@@ -6,6 +6,7 @@ names it, as in `check: every_operation_wants_a_key`.
 
 from continuity_conformance.checks import (
     compress,
+    concur,
     contract,
     contract_sequences,
     discover,
@@ -24,6 +25,7 @@ from continuity_conformance.checks import (
 
 __all__ = [
     "compress",
+    "concur",
     "contract",
     "contract_sequences",
     "discover",

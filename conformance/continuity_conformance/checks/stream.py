@@ -93,7 +93,7 @@ async def _history_after(dialogue: Dialogue, conversation: _Conversation, *, str
 def _turns(dialogue: Dialogue, conversation: _Conversation) -> Iterator[TurnParams]:
     """Yield plain turns, a model that fails, a tool of the target (on a file of this conversation), tools of the client.
 
-    A slow stream cuts a letter outside ASCII in two.
+    A slow stream cuts a letter outside ASCII in two. Beside one call of the client's tool there is a text.
     """
     yield {"say": _FIRST}
     yield {"say": "white", "model": "streams slowly"}
@@ -105,7 +105,7 @@ def _turns(dialogue: Dialogue, conversation: _Conversation) -> Iterator[TurnPara
             "model": {"writes": f"$note-{conversation.selector.replace('_', '-')}-{conversation.kind}"},
         }
     if conversation.verb == "chat" and "client-tools" in dialogue.context.target.offers:
-        yield {"say": "a question", "model": "calls client"}
+        yield {"say": "a question", "model": "says and calls client"}
         yield {"returns": "a question"}
         yield {"say": "two questions", "model": "calls client twice"}
         yield {"returns": "two questions"}

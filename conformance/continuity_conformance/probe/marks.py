@@ -118,6 +118,11 @@ def marks_in(messages: Sequence[Mapping[str, object]]) -> list[Sighting]:
     return list(itertools.chain.from_iterable(map(_in_message, messages)))
 
 
+def text_marks(text: str) -> list[Sighting]:
+    """The marks in the text of an answer."""
+    return [*_in_text(text, "assistant")]
+
+
 def turn_marks(messages: Messages) -> list[Sighting]:
     """The marks of turns, answers and summaries."""
     return [seen for seen in marks_in(messages) if seen.kind in _OF_TURNS]

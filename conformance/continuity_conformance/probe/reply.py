@@ -54,9 +54,10 @@ class CalledTool:
 
 @dataclass(frozen=True, slots=True)
 class ModelReply:
-    """One reply of the model: a text, one or two tool calls, or a failure.
+    """One reply of the model: a text, one or two tool calls, both, or a failure.
 
-    `breaks_off`: a streamed reply ends after its first piece. `cut_short`: the reply says that it has reached its greatest length.
+    `breaks_off`: a streamed reply ends after its first piece; with `ends`, it has its end marker. `whole`: the first piece is the whole text. `cut_short`: the reply says that it has
+    reached its greatest length.
     """
 
     call: ModelCall
@@ -64,11 +65,13 @@ class ModelReply:
     limited: bool = False
     breaks_off: bool = False
     cut_short: bool = False
+    ends: bool = False
+    whole: bool = False
     text: str = ""
     tool_calls: tuple[CalledTool, ...] = ()
 
     @property
     def pieces(self) -> list[str]:
         """The text as a stream sends it."""
-        first, second = _CUTS
+        first, second = (len(self.text), len(self.text)) if self.whole else _CUTS
         return [self.text[:first], self.text[first:second], self.text[second:]] if self.text else []

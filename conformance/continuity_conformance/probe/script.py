@@ -8,7 +8,8 @@ from dataclasses import dataclass
 class Script:
     """What the probe does instead of answering at once, in the calls whose newest user mark is the script's mark.
 
-    `limited`: it answers with 429. `breaks_off`: a stream ends after its first piece. `pauses`: a stream waits after its first
+    `limited`: it answers with 429. `breaks_off`: a stream ends after its first piece; with `ends`, it has its end marker all the same, without a reason;
+    with `once`, only the first stream breaks off, and its first piece is the whole text. `pauses`: a stream waits after its first
     piece until it is released, and then goes on slowly. `slowly`: a stream comes in small pieces, and one of them ends in the middle of a letter.
     `silent`: the reply is an empty text. `cut_short`: the reply to the newest turn has the finish_reason `length`; one that goes on with it does not.
     `held`: the whole reply waits until it is released. `summary_fails`: it applies to summaries that cover the mark.
@@ -17,6 +18,8 @@ class Script:
     fails: bool = False
     limited: bool = False
     breaks_off: bool = False
+    ends: bool = False
+    once: bool = False
     pauses: bool = False
     slowly: bool = False
     silent: bool = False
@@ -27,6 +30,8 @@ class Script:
     arguments: str = ""
     second_tool: str = ""
     """Another tool that is called in the same reply, or the same one again."""
+    speaks: bool = False
+    """There is a text beside the call of a tool."""
     same_id: bool = False
     """The call has the same id in every reply, as with models that number the calls of each reply anew."""
 

@@ -115,15 +115,19 @@ class Probe:
             return ModelReply(call, failed=self._summary_fails(call), text=_summary_of(call))
         if script.held:
             await self._hold(call.newest)
-        if script.tool and call.last:
-            return ModelReply(call, tool_calls=_tool_calls(call, script))
         text = "" if script.silent else answer_text(call.newest, call.number, outside_ascii=script.slowly)
+        if script.tool and call.last:
+            return ModelReply(call, text=text if script.speaks else "", tool_calls=_tool_calls(call, script))
+        if script.once:
+            self._scripts[call.newest] = Script()
         return ModelReply(
             call,
             failed=script.fails,
             limited=script.limited,
             breaks_off=script.breaks_off,
             cut_short=script.cut_short and call.last,
+            ends=script.ends,
+            whole=script.once,
             text=text,
         )
 
@@ -188,10 +192,12 @@ class Probe:
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         with suppress(ConnectionResetError):  # the target may have been killed in the meantime
             await response.prepare(request)
-            await self._stream(response, reply, wire.stream(reply, body))
+            await self._stream(response, reply, wire.stream(reply, body), wire.end)
         return response
 
-    async def _stream(self, response: web.StreamResponse, reply: ModelReply, pieces: Sequence[bytes]) -> None:
+    async def _stream(
+        self, response: web.StreamResponse, reply: ModelReply, pieces: Sequence[bytes], end: bytes
+    ) -> None:
         first, *rest = pieces
         script = self._scripts.get(reply.call.newest, Script())
         slowly = script.pauses or script.slowly
@@ -203,7 +209,8 @@ class Probe:
         if slowly:
             await _write_slowly(response, rest)
         else:
-            await response.write(b"" if reply.breaks_off else b"".join([first, *rest]))
+            rest = [end if reply.ends else b""] if reply.breaks_off else rest
+            await response.write(b"".join([first, *rest]))
 
     async def _models(self, _: web.Request) -> web.Response:
         return models()

@@ -45,19 +45,24 @@ _FIRST_PIECE_WAIT: Final = 1.0
 _PIECE_WAIT: Final = 0.1
 """Seconds for the target to notice that the first piece of an answer is there, before the model goes on."""
 _HANG_UP_WAIT: Final = 1.0
-"""Seconds for the target to notice that the client of a plain request is gone, before the model answers. Some look for that only twice a second."""
+"""Seconds for the target to notice that a client which waits for its answer is gone, before the model answers. Some look for that only twice a second."""
 _ARRIVAL_WAIT: Final = 0.3
 """Seconds for a turn to reach the target, where it waits for another turn of its session."""
+_EARLY: Final = "early"
+"""`hang_up: early`: the client of a stream does not wait for its first event."""
 _HUNG_UP: Final = Answer(error="the client hung up on purpose")
 
 _SCRIPTS: Final = {
     "fails": Script(fails=True),
     "rate limited": Script(limited=True),
     "breaks off": Script(breaks_off=True),
+    "breaks off once": Script(breaks_off=True, once=True),
+    "gives no finish_reason": Script(breaks_off=True, ends=True),
     "summary fails": Script(summary_fails=True),
     "calls client": Script(tool=CLIENT_TOOL, arguments='{"word": "red"}'),
     "calls client twice": Script(tool=CLIENT_TOOL, arguments='{"word": "red"}', second_tool=CLIENT_TOOL),
     "calls client as before": Script(tool=CLIENT_TOOL, arguments='{"word": "red"}', same_id=True),
+    "says and calls client": Script(tool=CLIENT_TOOL, arguments='{"word": "red"}', speaks=True),
     "pauses": Script(pauses=True),
     "streams slowly": Script(slowly=True),
     "says nothing": Script(silent=True),
@@ -113,6 +118,22 @@ class Dialogue:
         asked = await self.interventions.compress(lambda: self._session_of(step), step, "", say)
         yield
         await self.interventions.verify_compression(asked)
+
+    @asynccontextmanager
+    async def holding(self, verb: str, expect: Mapping[str, object], **params: object) -> AsyncIterator[None]:
+        """For a Python check: the model holds its answer to this turn while the block lasts."""
+        probe, mark = observer(self.context), self.wording.mark(str(params["say"]))
+        await probe.script(mark, Script(held=True))
+        turn = asyncio.create_task(self.do(verb, expect, **params))
+        arrived = asyncio.create_task(_arrival(probe, mark))
+        try:
+            await asyncio.wait({turn, arrived}, return_when=asyncio.FIRST_COMPLETED)
+            yield
+        finally:
+            arrived.cancel()
+            await probe.release(mark)
+            await asyncio.gather(turn, return_exceptions=True)
+        await turn
 
     def move_to(self, context: Context) -> None:
         """For a Python check: continue on another server."""
@@ -310,11 +331,12 @@ class Dialogue:
             return await self._exchange(step, number, request, label)
         if step.params.get("waits") is True:
             return await self._exchange(step, number, request, label, self._give_up)
-        hang_up = self._hung_up if step.params.get("stream") else self._abandoned
+        streams = step.params.get("stream") and step.params["hang_up"] != _EARLY
+        hang_up = self._hung_up if streams else self._abandoned
         return await hang_up(step, number, request, label)
 
     async def _abandoned(self, step: Step, number: str, request: Any, label: str) -> Exchange:
-        """The client hangs up on a plain request, while the model holds its answer."""
+        """The client hangs up while the model holds its answer."""
         if self.context.target.observed != "probe":
             raise Untested("the target's model is not the probe model, so it cannot hold an answer back")
         return await self._exchange(step, number, request, label, partial(self._hang_up, self.wording.mark(label)))

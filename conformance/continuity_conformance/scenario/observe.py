@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from continuity_conformance.core.failure import Unmet, Untested
 from continuity_conformance.http.messages import dig
-from continuity_conformance.probe.marks import answer_mark, marks_in, saw_list
+from continuity_conformance.probe.marks import answer_mark, marks_in, saw_list, text_marks
 from continuity_conformance.probe.view import View
 from continuity_conformance.scenario.context import Context, Observer
 from continuity_conformance.scenario.exchange import Exchange
@@ -51,7 +51,16 @@ async def find_view(context: Context, exchange: Exchange) -> View:
         raise Unmet("an answer of the model", text[:_SHOWN] or "no text")
     if context.target.observed == "answers":
         return _reported(answered.saw)
-    return await _logged(observer(context), answered.call, text)
+    view = await _logged(observer(context), answered.call, text)
+    require_one_try(view, text, exchange.mark, answered.call)
+    return view
+
+
+def require_one_try(view: View, text: str, mark: str, number: int) -> None:
+    """Raise Unmet if the text has pieces of another answer to the same turn, of which the model did not know when it gave this one."""
+    known = {number, *(seen.call for seen in view.sightings if seen.kind == "answer")}
+    if any(seen.kind == "answer" and seen.mark == mark and seen.call not in known for seen in text_marks(text)):
+        raise Unmet("one answer of the model", f"pieces of several: {text[:_SHOWN]}")
 
 
 def _require_own_tools(context: Context, exchange: Exchange) -> None:

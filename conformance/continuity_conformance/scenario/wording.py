@@ -31,6 +31,7 @@ class Wording:
         self._system_marks: dict[str, str] = {}
         self._answered: dict[str, Reading] = {}
         self._called: dict[str, tuple[Mapping[str, object], ...]] = {}
+        self._beside_calls: dict[str, str] = {}
         self._long: dict[str, int] = {}
         self._preceding: dict[str, tuple[str, ...]] = {}
 
@@ -55,6 +56,8 @@ class Wording:
 
     def answered(self, label: str, reading: Reading) -> None:
         self._answered[label] = reading
+        if reading.tool_calls:
+            self._beside_calls[label] = reading.text
         self._called[label] = reading.tool_calls or self._called.get(label, ())
 
     def lengthen(self, label: str, characters: int) -> None:
@@ -112,7 +115,8 @@ class Wording:
             for number, call in enumerate(calls, 1)
             if only in (None, number)
         ]
-        return [self._user(label), {"role": "assistant", "content": None, "tool_calls": list(calls)}, *results]
+        text = self._beside_calls.get(label) or None
+        return [self._user(label), {"role": "assistant", "content": text, "tool_calls": list(calls)}, *results]
 
     def items(self, params: Mapping[str, Any], label: str) -> list[Message]:
         """The `input` of a response as a list: results of client tools, or earlier turns and the one that is said."""

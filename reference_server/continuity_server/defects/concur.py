@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Hashable
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import fields, replace
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from continuity_server.defects.durable import AnswerOnly, KillLeavesHalfTurn
 from continuity_server.defects.registry import defect
@@ -19,6 +19,8 @@ from continuity_server.turn.history import HistoryReader
 from continuity_server.turn.locks import Held, Locks
 from continuity_server.turn.summarise import Compression
 from continuity_server.turn.types import Destination, Outcome, Sink, Turn, TurnInput, TurnOutput, TurnRequest
+
+_MOST_LOCKS: Final = 64
 
 
 @defect(
@@ -285,3 +287,17 @@ class LockForgottenWhileTurnsWait(Locks):
         lock.release()
         if self._locks.get(name) is lock:
             del self._locks[name]
+
+
+@defect(
+    "held-lock-forgotten",
+    "The server keeps 64 locks of sessions. The oldest go, also that of a session whose turn is still running.",
+)
+class HeldLockForgotten(LockForgottenWhileTurnsWait):
+    async def enter(self, name: Hashable) -> bool:
+        if len(self._locks) >= _MOST_LOCKS:
+            del self._locks[next(iter(self._locks))]
+        return await super().enter(name)
+
+    def leave(self, name: Hashable) -> None:
+        self._held.pop((asyncio.current_task(), name)).release()

@@ -1,17 +1,22 @@
 """Defects of DELETE: what is still there after a session was deleted, and what went that was another's."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from urllib.parse import unquote_plus
 
 from aiohttp import web
 
 from continuity_server.defects.registry import defect
+from continuity_server.http.request import answer
 from continuity_server.http.sessions import SessionsHandler
 from continuity_server.rules import Rules
 from continuity_server.rules.compress import Session
+from continuity_server.rules.messages import Messages
 from continuity_server.store.deletions import Deletions
+from continuity_server.store.records import HistoryWrite
+from continuity_server.turn.commit import Committer
 from continuity_server.turn.resolve import Resolver
-from continuity_server.turn.types import Destination, TurnRequest
+from continuity_server.turn.types import Destination, Turn, TurnInput, TurnOutput, TurnRequest
 
 
 @defect(
@@ -128,3 +133,38 @@ class DeleteByPattern(Deletions):
         query = "SELECT id FROM sessions WHERE owner=? AND id LIKE ?"
         for (ident,) in self._connection.execute(query, (owner, session)).fetchall():
             super().session(owner, ident)
+
+
+class _DeletesAtOnce(SessionsHandler):
+    """DELETE that does not wait for the running turn of the session."""
+
+    async def delete(self, request: web.Request) -> web.Response:
+        session = await self._session(request)
+        await self._delete_environment(session)
+        await self._store.delete_sessions(session.owner, self._deleted_with(session))
+        return answer({"id": session.id, "object": "session", "deleted": True})
+
+
+@defect(
+    "delete-undone-by-running-turn",
+    "DELETE of a session does not wait for its running turn, which then writes the whole history again.",
+    also=(_DeletesAtOnce,),
+)
+class DeleteUndoneByRunningTurn(Committer):
+    def _history(self, turn: Turn, output: TurnOutput) -> HistoryWrite:
+        history, destination = super()._history(turn, output), turn.destination
+        gone = destination.session is not None and self._store.session(destination.owner, destination.tip) is None
+        whole = (*turn.input.stored, *history.messages)
+        return replace(history, messages=whole, replace=True) if gone else history
+
+
+@defect(
+    "branch-loses-deleted-origin",
+    "A branch whose origin is deleted while its first turn runs is stored without what it branched from.",
+    also=(_DeletesAtOnce,),
+)
+class BranchLosesDeletedOrigin(Committer):
+    def _branched(self, destination: Destination, turn_input: TurnInput, messages: Messages) -> HistoryWrite:
+        history = super()._branched(destination, turn_input, messages)
+        gone = history.parent is None or self._store.session(destination.owner, history.parent) is None
+        return replace(history, messages=tuple(messages)) if gone else history

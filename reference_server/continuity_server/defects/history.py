@@ -19,7 +19,7 @@ from continuity_server.http.chat import ChatHandler
 from continuity_server.http.request import json_body
 from continuity_server.http.responses import ResponsesHandler
 from continuity_server.rules import Rules
-from continuity_server.rules.compress import Session
+from continuity_server.rules.compress import Covered, Session
 from continuity_server.rules.echo import Fields, SessionInfo, Surface
 from continuity_server.rules.error import Case, Refusal
 from continuity_server.rules.messages import Message, Messages
@@ -340,6 +340,19 @@ class EditedConversationAppended(Committer):
         own = super()._derived(destination, turn_input, whole)
         start = len(turn_input.before)
         return replace(own, messages=tuple(whole[start:]), replace=False) if own.replace else own
+
+
+@defect(
+    "edit-hidden-by-summary",
+    "After a compression, a derived turn with an edited message still shows the model the summary of what was there before.",
+)
+class EditHiddenBySummary(Rules):
+    def without_covered(
+        self, body: Sequence[Message], stored: Sequence[Message], covered: Covered | None
+    ) -> Messages | None:
+        if covered is not None:
+            covered = Covered().and_also(self.user_texts(body)[: covered.count])
+        return super().without_covered(body, stored, covered)
 
 
 @defect(

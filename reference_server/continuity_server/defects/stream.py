@@ -8,11 +8,14 @@ from continuity_server.defects.registry import defect
 from continuity_server.defects.support.locked import LockingAgent
 from continuity_server.http.chat import ChatStream
 from continuity_server.http.response_events import ResponseEvents
+from continuity_server.model.http_model import HttpModel
+from continuity_server.model.types import Call, ModelFailedError, Reply
 from continuity_server.rules import Rules
 from continuity_server.rules.error import Refusal
 from continuity_server.rules.messages import Message, Messages
 from continuity_server.rules.stream import DONE, Event
 from continuity_server.turn.agent import Agent
+from continuity_server.turn.tool_loop import ToolLoop
 from continuity_server.turn.types import Turn, TurnOutput
 
 Chunk = Mapping[str, Any]
@@ -253,3 +256,66 @@ class StreamedLinesSplitAtU2028(Agent):
 def _after_separator(message: Message) -> Message:
     text = str(message.get("content") or "")
     return {**message, "content": text.rpartition("\u2028")[2]} if text else message
+
+
+@defect("streamed-text-beside-call-dropped", "What the model says beside a tool call is not stored if it was streamed.")
+class StreamedTextBesideCallDropped(Agent):
+    async def _ask_model(self, turn: Turn) -> TurnOutput:
+        output = await super()._ask_model(turn)
+        return (
+            replace(output, messages=tuple(_without_text_beside(message) for message in output.messages))
+            if turn.request.stream
+            else output
+        )
+
+
+def _without_text_beside(message: Message) -> Message:
+    return {**message, "content": None} if message.get("tool_calls") else message
+
+
+@defect("done-counts-as-finish", "A stream of the model that ends with [DONE] counts as a whole answer.")
+class DoneCountsAsFinish(HttpModel):
+    def _chunk(self, data: bytes) -> dict[str, Any]:
+        return {"choices": [{"finish_reason": "stop"}]} if data == b"[DONE]" else super()._chunk(data)
+
+
+@defect(
+    "retry-keeps-pieces-of-broken-stream",
+    "A stream of the model that breaks off is asked for again, and the pieces of the first try stay in the answer.",
+)
+class RetryKeepsPiecesOfBrokenStream(ToolLoop):
+    async def _ask(self, turn: Turn, messages: Messages) -> Reply:
+        pieces: list[str] = []
+
+        async def keep(delta: str) -> None:
+            pieces.append(delta)
+            await turn.sink.text(turn.session_info, delta)
+
+        call = Call(turn.request.model, messages, self._tools(turn.request), turn.request.sampling)
+        if not turn.request.stream:
+            return await super()._ask(turn, messages)
+        try:
+            reply = await self._model.ask(call, keep)
+        except ModelFailedError:
+            reply = await self._model.ask(call, keep)
+        return replace(reply, text="".join(pieces))
+
+
+class _UnheardStream(ChatStream):
+    """A stream that notes whether the client was gone at its first event."""
+
+    unheard = False
+
+    async def _begin(self) -> None:
+        await super()._begin()
+        self.unheard = self.gone
+
+
+@defect(
+    "early-hang-up-locks-session",
+    "A session whose client hung up before the first event of a stream is busy for good.",
+    also=(_UnheardStream,),
+)
+class EarlyHangUpLocksSession(LockingAgent):
+    def _keeps_session(self, turn: Turn) -> bool:
+        return isinstance(turn.sink, _UnheardStream) and turn.sink.unheard

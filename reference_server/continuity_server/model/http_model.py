@@ -10,6 +10,7 @@ from continuity_server.model.types import Call, ModelFailedError, OnText, Reply,
 
 _TIMEOUT: Final = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=600)
 _TOO_MANY_REQUESTS: Final = 429
+_END: Final = b"[DONE]"
 _LARGEST_ANSWER: Final = 16 * 1024 * 1024
 
 
@@ -30,11 +31,48 @@ class HttpModel:
                 if answer.status != 200:  # noqa: PLR2004 - anything but OK is a failure
                     limited = answer.status == _TOO_MANY_REQUESTS
                     raise ModelFailedError(f"The model answered with status {answer.status}.", rate_limited=limited)
-                return await (_plain(answer) if on_text is None else _streamed(answer, on_text))
+                return await (_plain(answer) if on_text is None else self._streamed(answer, on_text))
         except (aiohttp.ClientError, TimeoutError) as error:
             raise ModelFailedError("The model could not be reached, or broke off its answer.") from error
         except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
             raise ModelFailedError("The model's answer is no chat completion.") from error
+
+    async def _streamed(self, answer: aiohttp.ClientResponse, on_text: OnText) -> Reply:
+        texts: list[str] = []
+        calls: dict[int, dict[str, Any]] = {}
+        usage, finished, cut, size = Usage(), False, False, 0
+        async for chunk in self._chunks(answer):
+            usage = _usage(chunk) if chunk.get("usage") else usage
+            for choice in chunk.get("choices") or []:
+                delta = choice.get("delta") or {}
+                finished = finished or choice.get("finish_reason") is not None
+                cut = cut or _is_cut(choice)
+                cut = cut or _is_cut(choice)
+                called = delta.get("tool_calls") or []
+                _gather(calls, called)
+                text = delta.get("content") or ""
+                size += len(text) + sum(len(json.dumps(call)) for call in called)
+                _check_size(size)
+                if text:
+                    texts.append(text)
+                    await on_text(text)
+        if not finished:
+            raise ModelFailedError("The model broke off its answer.")
+        return Reply("".join(texts), tuple(_call(calls[index]) for index in sorted(calls)), usage, cut)
+
+    async def _chunks(self, answer: aiohttp.ClientResponse) -> AsyncIterator[dict[str, Any]]:
+        async for line in answer.content:
+            data = line.strip().removeprefix(b"data:").strip()
+            chunk = self._chunk(data) if line.startswith(b"data:") else {}
+            if "error" in chunk:
+                raise ModelFailedError("The model failed in the middle of its answer.")
+            if chunk:
+                yield chunk
+
+    def _chunk(self, data: bytes) -> dict[str, Any]:
+        """Read an event. HISTORY-08: the end marker says nothing of how the answer ended, so it is no chunk."""
+        chunk: dict[str, Any] = {} if data == _END else json.loads(data)
+        return chunk
 
 
 async def _plain(answer: aiohttp.ClientResponse) -> Reply:
@@ -57,40 +95,6 @@ async def _whole(answer: aiohttp.ClientResponse) -> bytes:
 def _check_size(size: int) -> None:
     if size > _LARGEST_ANSWER:
         raise ModelFailedError("The model's answer is too large.")
-
-
-async def _streamed(answer: aiohttp.ClientResponse, on_text: OnText) -> Reply:
-    texts: list[str] = []
-    calls: dict[int, dict[str, Any]] = {}
-    usage, finished, cut, size = Usage(), False, False, 0
-    async for chunk in _chunks(answer):
-        usage = _usage(chunk) if chunk.get("usage") else usage
-        for choice in chunk.get("choices") or []:
-            delta = choice.get("delta") or {}
-            finished = finished or choice.get("finish_reason") is not None
-            cut = cut or _is_cut(choice)
-            called = delta.get("tool_calls") or []
-            _gather(calls, called)
-            text = delta.get("content") or ""
-            size += len(text) + sum(len(json.dumps(call)) for call in called)
-            _check_size(size)
-            if text:
-                texts.append(text)
-                await on_text(text)
-    if not finished:
-        raise ModelFailedError("The model broke off its answer.")
-    return Reply("".join(texts), tuple(_call(calls[index]) for index in sorted(calls)), usage, cut)
-
-
-async def _chunks(answer: aiohttp.ClientResponse) -> AsyncIterator[dict[str, Any]]:
-    async for line in answer.content:
-        data = line.strip().removeprefix(b"data:").strip()
-        if not line.startswith(b"data:") or data == b"[DONE]":
-            continue
-        chunk = json.loads(data)
-        if "error" in chunk:
-            raise ModelFailedError("The model failed in the middle of its answer.")
-        yield chunk
 
 
 def _gather(calls: dict[int, dict[str, Any]], deltas: list[dict[str, Any]]) -> None:

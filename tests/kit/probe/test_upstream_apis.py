@@ -117,6 +117,14 @@ def test_tools_are_called_alike(ask: Ask, streamed: bool):
     assert answered(ask, streamed, script) == ("", expected)
 
 
+@APIS
+@BOTH
+def test_a_text_may_stand_beside_a_call(ask: Ask, streamed: bool):
+    script = Script(tool="look", arguments='{"word": "red"}', speaks=True)
+
+    assert answered(ask, streamed, script) == (f"Noted. [a:{BLUE}#1]", 'call_probe_1 look {"word": "red"}')
+
+
 def logged(ask: Ask, streamed: bool) -> dict[str, object]:
     """The call as the log has it, with contents as texts."""
 
@@ -151,6 +159,21 @@ def test_failures_are_errors_of_the_client(ask: Ask, streamed: bool, script: Scr
 
 
 ENDS = {"chat/completions": "[DONE]", "responses": "response.completed", "messages": "message_stop"}
+NO_REASON = [("chat/completions", "[DONE]", '"stop"'), ("messages", "message_stop", "end_turn")]
+
+
+def streams(path: str, script: Script) -> tuple[str, str]:
+    """The streams of two calls with the same messages."""
+
+    async def talk() -> tuple[str, str]:
+        probe = Probe()
+        await probe.script(BLUE, script)
+        body = {"stream": True, "messages": TURNS, "input": TURNS}
+        async with listening(probe) as url, aiohttp.ClientSession() as client:
+            first, second = [await (await client.post(f"{url}/{path}", json=body)).text() for _ in range(2)]
+            return first, second
+
+    return asyncio.run(talk())
 
 
 def streamed_text(path: str, script: Script, *, releases: bool = False) -> str:
@@ -177,6 +200,22 @@ def streamed_text(path: str, script: Script, *, releases: bool = False) -> str:
 @pytest.mark.parametrize(("path", "end"), ENDS.items())
 def test_a_stream_that_breaks_off_has_a_first_piece_and_no_end(path: str, end: str):
     assert end not in streamed_text(path, Script(breaks_off=True))
+
+
+@pytest.mark.parametrize(("path", "end", "reason"), NO_REASON)
+def test_a_stream_may_have_its_end_marker_and_no_reason(path: str, end: str, reason: str):
+    text = streamed_text(path, Script(breaks_off=True, ends=True))
+
+    assert end in text
+    assert reason not in text
+
+
+@pytest.mark.parametrize("path", ENDS)
+def test_a_stream_that_breaks_off_once_has_the_whole_text_and_is_whole_the_next_time(path: str):
+    broken, whole = streams(path, Script(breaks_off=True, once=True))
+
+    assert (f"[a:{BLUE}#1]" in broken, ENDS[path] in broken) == (True, False)
+    assert ENDS[path] in whole
 
 
 @pytest.mark.parametrize(("path", "end"), ENDS.items())

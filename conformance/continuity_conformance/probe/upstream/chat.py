@@ -12,6 +12,8 @@ from continuity_conformance.probe.upstream.wire import Body, Prompt, openai_erro
 class ChatCompletions:
     """The form in which the log has messages: nothing is translated."""
 
+    end = b"data: [DONE]\n\n"
+
     def read(self, body: Body) -> Prompt:
         return Prompt(body.get("messages") or [], body.get("tools") or [])
 
@@ -37,7 +39,7 @@ class ChatCompletions:
         chunks[-1]["usage"] = _usage(reply)
         return [
             *(f"data: {json.dumps(chunk, ensure_ascii=False)}\n\n".encode() for chunk in chunks),
-            b"data: [DONE]\n\n",
+            self.end,
         ]
 
     def error(self, message: str, status: int, code: str | None = None) -> dict[str, object]:
@@ -67,7 +69,9 @@ def _envelope(reply: ModelReply, kind: str) -> dict[str, object]:
 
 def _message(reply: ModelReply) -> dict[str, object]:
     if reply.tool_calls:
-        return tool_call_message([(call.id, call.name, call.arguments) for call in reply.tool_calls])
+        return tool_call_message(
+            [(call.id, call.name, call.arguments) for call in reply.tool_calls], reply.text or None
+        )
     return {"role": "assistant", "content": reply.text, "refusal": None}
 
 

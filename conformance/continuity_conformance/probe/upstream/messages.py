@@ -23,6 +23,8 @@ _KINDS: Final = {400: "invalid_request_error", 404: "not_found_error", 429: "rat
 class AnthropicMessages:
     """Requests and replies by content blocks. Results of tools are in user messages, the system prompt is a field of its own."""
 
+    end = named_event({"type": "message_stop"})
+
     def read(self, body: Body) -> Prompt:
         system = body.get("system")
         first: list[Message] = [{"role": "system", "content": system}] if system else []
@@ -43,8 +45,7 @@ class AnthropicMessages:
             events += _block_events(reply, block, index)
         ended = {"stop_reason": _stop_reason(reply), "stop_sequence": None}
         events.append({"type": "message_delta", "delta": ended, "usage": {"output_tokens": OUTPUT_TOKENS}})
-        events.append({"type": "message_stop"})
-        written = [named_event(event) for event in events]
+        written = [*map(named_event, events), self.end]
         first = [event["type"] for event in events].index("content_block_delta") + 1
         return [b"".join(written[:first]), *written[first:]]
 
@@ -101,7 +102,8 @@ def _blocks(reply: ModelReply) -> Sequence[Block]:
         {"type": "tool_use", "id": call.id, "name": call.name, "input": json.loads(call.arguments or "{}")}
         for call in reply.tool_calls
     ]
-    return calls or [{"type": "text", "text": reply.text, "citations": None}]
+    texts: list[Block] = [{"type": "text", "text": reply.text, "citations": None}] if reply.text or not calls else []
+    return [*texts, *calls]
 
 
 def _block_events(reply: ModelReply, block: Block, index: int) -> Iterator[dict[str, object]]:

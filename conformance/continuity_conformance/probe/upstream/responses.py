@@ -39,6 +39,9 @@ class KeptResponses:
 class Responses:
     """Requests by items, replies as responses."""
 
+    end = b""
+    """No event ends a stream without a response."""
+
     def __init__(self, kept: KeptResponses) -> None:
         self._kept = kept
 
@@ -203,7 +206,8 @@ def _usage(reply: ModelReply) -> dict[str, object]:
 
 
 def _output(reply: ModelReply) -> list[Item]:
-    return [*map(_call_item, reply.tool_calls)] if reply.tool_calls else [_text_item(reply)]
+    texts = [_text_item(reply)] if reply.text or not reply.tool_calls else []
+    return [*texts, *map(_call_item, reply.tool_calls)]
 
 
 def _text_item(reply: ModelReply) -> Item:

@@ -30,7 +30,9 @@ class MalformedError(Exception):
 
 
 class WireFormat(Protocol):
-    """One API of the probe model."""
+    """One API of the probe model. `end`: the marker at the end of a stream, if it is more than the last event of an answer."""
+
+    end: bytes
 
     def read(self, body: Body) -> Prompt: ...
 

@@ -67,7 +67,7 @@ class _Judging:
     def _without_busy(self) -> list[Exchange]:
         """Of turns sent at once, some may be 409 if the target rejects turns of a busy session, or 429 if it declares a limit; at least one must be accepted."""
         concurrent = len(self.exchanges) > 1 or "." in self.exchanges[0].number
-        asked_for = self.step.expect.get("status") in (_BUSY, _TOO_MANY)
+        asked_for = self.step.expect.get("status") in (_BUSY, _TOO_MANY) or "only_if" in self.step.expect
         if asked_for or not concurrent:
             return list(self.exchanges)
         kept = [exchange for exchange in self.exchanges if not self._may_be_rejected(exchange)]
@@ -155,7 +155,8 @@ class _Judging:
 
     async def _never_reached_the_model(self, exchange: Exchange) -> None:
         """A refused turn (4xx, 503) never reaches the model. Exception: whether a turn can be stored is known only after the model has answered."""
-        unstorable = "write" in exchange.broken or "model" in exchange.step.params
+        deleted = any(step.verb == "delete" for step in exchange.step.during)
+        unstorable = "write" in exchange.broken or "model" in exchange.step.params or deleted
         refused_later = exchange.answer.status in _REACHES_THE_MODEL or unstorable
         if exchange.answer.refused and not refused_later and exchange.label not in self._accepted_before():
             times = await self.record.times_asked(exchange.label)
