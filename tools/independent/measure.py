@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Final
 
@@ -159,7 +160,8 @@ def main() -> None:
         false_alarms = failed - STRICT - planted.own_faults
         print("without a defect, outside of Strict:", *sorted(false_alarms) or ["nothing"], flush=True)
     caught = {}
-    with ProcessPoolExecutor(_SIDE_BY_SIDE) as pool:
+    # A forked worker would share the process that servers are started from.
+    with ProcessPoolExecutor(_SIDE_BY_SIDE, mp_context=get_context("spawn")) as pool:
         before = [known.get(each) for each in chosen]
         for name, by in zip(chosen, pool.map(partial(catcher, planted), chosen, before), strict=True):
             caught[name] = by
