@@ -21,7 +21,7 @@ from continuity_conformance.core.work import Count
 from continuity_conformance.probe.reply import ModelCall, ModelReply
 from continuity_conformance.probe.server import Probe
 from continuity_conformance.run import scheduler
-from continuity_conformance.run.plays import PlayLog, ScenarioPlay
+from continuity_conformance.run.player import PlayLog, ScenarioPlay
 from continuity_conformance.run.session import Run
 from continuity_conformance.target.profile import Process, Profile
 from continuity_conformance.target.resolve import resolve

@@ -7,7 +7,7 @@ in the group `continuity.packs`; `@check` registers its checks (docs/how-to/plug
 from continuity_conformance.checks.registry import check, disturbing
 from continuity_conformance.core.errors import KitError, UsageError
 from continuity_conformance.core.failure import Inapplicable, Unmet, Untested
-from continuity_conformance.http.auth import KeyField
+from continuity_conformance.http.messages import KeyField
 from continuity_conformance.scenario.dialogue import Dialogue
 from continuity_conformance.suite.packs import Pack
 from continuity_conformance.target.build import Build

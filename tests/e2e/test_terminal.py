@@ -21,7 +21,7 @@ from continuity_conformance.core.verdicts import Evidence, Result, Verdict
 from continuity_conformance.core.work import Count, Work
 from continuity_conformance.results.baseline import Baseline, KnownFailure
 from continuity_conformance.results.ledger import Ledger
-from continuity_conformance.run.plays import Group, PlayLog, ScenarioPlay
+from continuity_conformance.run.player import Group, PlayLog, ScenarioPlay
 from continuity_conformance.suite.release import newest
 from continuity_conformance.terminal import github, summary
 from continuity_conformance.terminal.progress import ProgressDisplay

@@ -23,8 +23,7 @@ from continuity_conformance.checks.support.operations import Operation, optional
 from continuity_conformance.checks.support.server_without_keys import without_a_key
 from continuity_conformance.checks.support.watched_files import OutsideFiles, outside_files
 from continuity_conformance.core.failure import Inapplicable, Unmet, Untested
-from continuity_conformance.http.auth import KeyField
-from continuity_conformance.http.messages import NO_UTF8, Request, dig
+from continuity_conformance.http.messages import NO_UTF8, KeyField, Request, dig
 from continuity_conformance.http.reading import read
 from continuity_conformance.scenario.dialogue import Dialogue
 from continuity_conformance.scenario.exchange import Exchange

@@ -16,8 +16,7 @@ from continuity_conformance.doctor.dry_run import plan
 from continuity_conformance.doctor.profile_writer import AccessOptions
 from continuity_conformance.doctor.state import SurveyState
 from continuity_conformance.doctor.survey import dry_run, survey
-from continuity_conformance.http.auth import KeyField
-from continuity_conformance.http.messages import Request
+from continuity_conformance.http.messages import KeyField, Request
 from continuity_conformance.results.redaction import Redactor, names_a_secret, redactor_of
 from continuity_conformance.run.signals import stoppable
 from continuity_conformance.suite.release import newest

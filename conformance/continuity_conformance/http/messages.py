@@ -1,4 +1,4 @@
-"""A request as it is sent, and an answer as it came back. Nothing here opens a connection or knows a requirement."""
+"""A request as it is sent, with the key of a principal, and an answer as it came back. Nothing here opens a connection or knows a requirement."""
 
 import json
 import re
@@ -28,7 +28,30 @@ _LAST_TYPES: Final = frozenset({"response.completed", "response.failed", "respon
 _TOLD_FAILURE: Final = 500
 _FAILURES: Final = frozenset({"response.failed", "error"})
 """The types of events that report a failure."""
+_KEY: Final = "{key}"
 _NEEDS_RAW_SOCKET: Final = re.compile(r"[\x00-\x1f\x7f\udc80-\udcff]")
+
+
+@dataclass(frozen=True, slots=True)
+class KeyField:
+    """The header field for the key: its name, and its value with `{key}` as the placeholder."""
+
+    name: str = "Authorization"
+    value: str = f"Bearer {_KEY}"
+
+    @classmethod
+    def read(cls, line: str) -> "KeyField":
+        """Parse a line such as `X-Api-Key: {key}`."""
+        name, _, value = line.partition(":")
+        return cls(name.strip(), value.strip())
+
+    @property
+    def usual(self) -> bool:
+        """Whether this is what the OpenAI clients send."""
+        return self == KeyField()
+
+    def filled(self, key: str) -> tuple[str, str]:
+        return self.name, self.value.replace(_KEY, key)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Plays one scenario on a given server and returns its evidence. Where and when it plays is the scheduler's matter.
+"""Plays one scenario on a given server and returns its evidence, and logs what it does meanwhile. Where and when it plays is the scheduler's matter.
 
 A failure that may be the kit's fault (`scenario.doubt`) is played again, once.
 """
@@ -7,14 +7,16 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from typing import Any, Final
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any, Final, TypeVar
 
-from continuity_conformance.checks.registry import CHECKS, SEEDED
+from continuity_conformance.checks.registry import CAMPAIGN_CHECKS, CHECKS, CONCLUDING, DISTURBING, IN_SEQUENCES, SEEDED
 from continuity_conformance.core.budget import DEFAULT_EXAMPLES, Budget
 from continuity_conformance.core.errors import ContinuityError
 from continuity_conformance.core.failure import Untested
 from continuity_conformance.core.verdicts import Evidence, Verdict
+from continuity_conformance.core.work import Work, counted_in
 from continuity_conformance.results.outcome import Played, Scene, outcome
 from continuity_conformance.results.redaction import Redactor
 from continuity_conformance.run.life_check import LifeCheck
@@ -23,12 +25,91 @@ from continuity_conformance.scenario.dialogue import Dialogue
 from continuity_conformance.scenario.doubt import Doubt, doubt
 from continuity_conformance.scenario.fill_context import Room
 from continuity_conformance.target.server import output_of
+from continuity_conformance.target.shared_restart import can_share
 from continuity_spec import Requirement, Scenario
 
+T = TypeVar("T")
 _TRIES: Final = 4
 """How often a scenario is tried where its fillers made the target compress too early; each try uses fewer of them."""
 _CONFIRMED: Final = 3
 """After so many repetitions that failed in the same way again, and none that helped, the target itself does it: no more are played."""
+
+
+class Group(StrEnum):
+    """Calm plays share servers; those of the campaign and of the properties play one after the other. The others disturb.
+
+    They play on a server that restarts for all of them, or alone on a server. `AFTER`: alone after the calm ones, on a target that the kit does not start.
+    """
+
+    CALM = "calm"
+    SEQUENCES = "sequences"
+    CAMPAIGN = "campaign"
+    PROPERTIES = "properties"
+    RESTARTED = "restarted"
+    RESTARTED_SEQUENCES = "restarted sequences"
+    ALONE = "alone"
+    AFTER = "after"
+    LAST = "last"
+
+
+_CALM_CHECKS: Final = (
+    (Group.CAMPAIGN, CAMPAIGN_CHECKS),
+    (Group.SEQUENCES, IN_SEQUENCES),
+    (Group.PROPERTIES, SEEDED),
+    (Group.LAST, CONCLUDING),
+)
+
+
+def group_of(requirement: Requirement, scenario: Scenario, *, started: bool) -> Group:
+    """The group of a scenario. `started`: the kit starts the target."""
+    check = requirement.check
+    if not (scenario.disturbing or check in DISTURBING):
+        return next((group for group, checks in _CALM_CHECKS if check in checks), Group.CALM)
+    if not started:
+        return Group.AFTER
+    if check in IN_SEQUENCES:
+        return Group.RESTARTED_SEQUENCES
+    return Group.RESTARTED if can_share(scenario.controls) else Group.ALONE
+
+
+@dataclass(slots=True)
+class ScenarioPlay:
+    """One play of a scenario. `ended`: None while it waits or plays."""
+
+    requirement: str
+    group: Group
+    work: Work = field(default_factory=Work)
+    ended: float | None = None
+
+
+class PlayLog:
+    """All plays of a run, in the order in which they were planned. The event loop adds and changes them; other threads only read.
+
+    `examples`: how many are generated for each property. `at_once`: how many generated requests are sent at the same time. `before`: what was done before
+    the first play, which is to start the target and to calibrate.
+    """
+
+    def __init__(self, examples: int = DEFAULT_EXAMPLES, at_once: int = 1) -> None:
+        self.examples = examples
+        self.at_once = at_once
+        self.before = Work()
+        self._plays: list[ScenarioPlay] = []
+
+    def __iter__(self) -> Iterator[ScenarioPlay]:
+        return iter(tuple(self._plays))
+
+    def add(self, play: ScenarioPlay) -> ScenarioPlay:
+        self._plays.append(play)
+        return play
+
+
+async def noted(play: ScenarioPlay, playing: Awaitable[T]) -> T:
+    """Note what is done, and when it ends."""
+    with counted_in(play.work):
+        try:
+            return await playing
+        finally:
+            play.ended = time.monotonic()
 
 
 class Stopwatch:

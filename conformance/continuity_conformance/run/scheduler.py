@@ -25,8 +25,15 @@ from continuity_conformance.results.redaction import Redactor
 from continuity_conformance.run.always import judge_always
 from continuity_conformance.run.applicability import obstacle_to, scenarios, without_steps
 from continuity_conformance.run.calibrate import assumed, calibrate
-from continuity_conformance.run.player import ScenarioPlayer, ScenarioRun, Stopwatch
-from continuity_conformance.run.plays import PlayLog, ScenarioPlay, group_of, noted
+from continuity_conformance.run.player import (
+    PlayLog,
+    ScenarioPlay,
+    ScenarioPlayer,
+    ScenarioRun,
+    Stopwatch,
+    group_of,
+    noted,
+)
 from continuity_conformance.run.servers import PARTS, ExclusiveServers, SharedServers
 from continuity_conformance.scenario.context import Context, Observer
 from continuity_conformance.scenario.doubt import Doubt

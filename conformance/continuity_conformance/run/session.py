@@ -24,7 +24,7 @@ from continuity_conformance.results.blocked import blocked
 from continuity_conformance.results.ledger import Ledger, TargetFacts
 from continuity_conformance.results.redaction import redactor_of
 from continuity_conformance.run.garbage import rare_collections
-from continuity_conformance.run.plays import PlayLog
+from continuity_conformance.run.player import PlayLog
 from continuity_conformance.run.scheduler import Scheduler
 from continuity_conformance.run.signals import stoppable
 from continuity_conformance.target.resolve import ResolvedTarget

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
-from continuity_conformance.http.auth import KeyField
-from continuity_conformance.http.messages import USER_AGENT, Answer, dig
+from continuity_conformance.http.messages import USER_AGENT, Answer, KeyField, dig
 from continuity_conformance.target.control_context import Control
 from continuity_conformance.target.id_form import IdForm
 from continuity_conformance.target.old_database import OldStore

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from continuity_conformance.core.errors import UsageError
-from continuity_conformance.http.auth import KeyField
+from continuity_conformance.http.messages import KeyField
 from continuity_conformance.http.tls import trust
 from continuity_conformance.target.control_context import HttpControl
 from continuity_conformance.target.profile import DEFAULT_ORIGIN, DEFAULT_SESSIONS, Filling, Process, Profile, ToolCall

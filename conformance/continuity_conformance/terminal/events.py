@@ -19,7 +19,7 @@ from continuity_conformance.core.verdicts import Result, Verdict
 from continuity_conformance.results.classes import class_of
 from continuity_conformance.results.ledger import RunOutcome
 from continuity_conformance.results.one_line import headline
-from continuity_conformance.run.plays import PlayLog
+from continuity_conformance.run.player import PlayLog
 from continuity_conformance.terminal.time_left import TimeLeft
 from continuity_spec import Requirement
 
@@ -33,11 +33,12 @@ class RunEvents:
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stdout
         self._told = 0
-        self._left = TimeLeft(PlayLog())
+        self._plays = PlayLog()
+        self._left: TimeLeft | None = None
         self._left_told_at = time.monotonic()
 
     def start(self, requirements: Sequence[Requirement], plays: PlayLog) -> None:
-        self._left = TimeLeft(plays)
+        self._plays, self._left = plays, None
         self._left_told_at = time.monotonic()
         self._write("start", requirements=[_requirement(each) for each in requirements])
 
@@ -64,6 +65,7 @@ class RunEvents:
         if now - self._left_told_at < _LEFT_EVERY:
             return
         self._left_told_at = now
+        self._left = self._left or TimeLeft(self._plays)
         seconds = self._left.seconds(now)
         if seconds is not None:
             self._write("left", seconds=round(seconds))

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final, Protocol, TextIO
 
 from continuity_conformance.core.verdicts import Result, Verdict, counts
-from continuity_conformance.run.plays import PlayLog
+from continuity_conformance.run.player import PlayLog
 from continuity_conformance.terminal.time_left import TimeLeft
 from continuity_spec import Requirement
 
@@ -72,13 +72,14 @@ class ProgressDisplay:
     def __init__(self, stream: TextIO | None = None) -> None:
         self._line = LiveLine(stream or sys.stdout)
         self._requirements: tuple[Requirement, ...] = ()
-        self._left = TimeLeft(PlayLog())
+        self._plays = PlayLog()
+        self._left: TimeLeft | None = None
         self._began = self._shown_at = time.monotonic()
         self._closed: set[str] = set()
 
     def start(self, requirements: Sequence[Requirement], plays: PlayLog) -> None:
         self._requirements = tuple(requirements)
-        self._left = TimeLeft(plays)
+        self._plays, self._left = plays, None
         self._began = self._shown_at = time.monotonic()
 
     def tick(self, decided: Sequence[Result]) -> None:
@@ -106,6 +107,7 @@ class ProgressDisplay:
         self._shown_at = now
 
     def _time_left(self, now: float) -> str:
+        self._left = self._left or TimeLeft(self._plays)
         left = self._left.seconds(now)
         return "" if left is None or now - self._began < _ESTIMATE_AFTER else f"about {duration(left)} left"
 

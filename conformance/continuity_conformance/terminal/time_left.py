@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 
 from continuity_conformance.core.budget import DEFAULT_EXAMPLES
 from continuity_conformance.core.work import Count, Work
-from continuity_conformance.run.plays import Group, PlayLog, ScenarioPlay
+from continuity_conformance.run.player import Group, PlayLog, ScenarioPlay
 
 FILE: Final = Path(__file__).with_name("work.json")
 _GENERATED: Final = frozenset({Group.SEQUENCES, Group.CAMPAIGN, Group.PROPERTIES, Group.RESTARTED_SEQUENCES})

@@ -25,8 +25,7 @@ from continuity_conformance.cli.main import main
 from continuity_conformance.doctor.dry_run import plan
 from continuity_conformance.doctor.state import SurveyState
 from continuity_conformance.doctor.survey import dry_run, survey
-from continuity_conformance.http.auth import KeyField
-from continuity_conformance.http.messages import Request
+from continuity_conformance.http.messages import KeyField, Request
 from continuity_conformance.suite.release import newest
 from continuity_conformance.target.profile import Limits, Profile
 

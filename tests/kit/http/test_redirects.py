@@ -15,9 +15,8 @@ from thread_servers import http_server
 from continuity_conformance.checks.support.openai_client import real_client
 from continuity_conformance.core.errors import NotStartedError, UnreachableError
 from continuity_conformance.core.failure import Unmet
-from continuity_conformance.http.auth import KeyField
 from continuity_conformance.http.client import Transport
-from continuity_conformance.http.messages import Request
+from continuity_conformance.http.messages import KeyField, Request
 from continuity_conformance.probe.client import RemoteProbe
 from continuity_conformance.target.profile import Process, Profile
 from continuity_conformance.target.server import start_server

@@ -13,7 +13,7 @@ import pytest
 
 from continuity_conformance.core.work import Count, Work, counted_in, current_work
 from continuity_conformance.run.applicability import scenarios
-from continuity_conformance.run.plays import Group, PlayLog, ScenarioPlay, group_of, noted
+from continuity_conformance.run.player import Group, PlayLog, ScenarioPlay, group_of, noted
 from continuity_conformance.terminal.time_left import Expected, TimeLeft, read
 from continuity_spec import load_spec
 

@@ -13,7 +13,7 @@ import pytest
 from processes import processes_with
 
 from continuity_conformance.core.errors import NotStartedError
-from continuity_conformance.http.auth import KeyField
+from continuity_conformance.http.messages import KeyField
 from continuity_conformance.run.session import Run
 from continuity_conformance.target.profile import Process, Profile
 from continuity_conformance.target.resolve import resolve

@@ -12,8 +12,7 @@ from continuity_conformance.fuzz.findings import Finding, operation_label
 from continuity_conformance.fuzz.generated.document import target_document
 from continuity_conformance.fuzz.names import RunNames
 from continuity_conformance.fuzz.sync_client import SyncClient
-from continuity_conformance.http.auth import KeyField
-from continuity_conformance.http.messages import Request, dig
+from continuity_conformance.http.messages import KeyField, Request, dig
 
 _UNAUTHORIZED: Final = 401
 _REFUSALS: Final = frozenset({400, 401, 403})
