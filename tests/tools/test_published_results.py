@@ -25,8 +25,8 @@ IN_CLASSES = [version for version in HERMES if kept.classes(RESULTS / f"hermes-{
 """Those that were run since the spec has its classes."""
 PAGES = sorted(path for path in RESULTS.rglob("*") if path.suffix in {".md", ".yaml", ".json", ".txt"})
 OF_A_MACHINE = re.compile(r"""/tmp/|/root/|/home/|/Users/|\.cache/|/found/|Bearer (?!\$|<|\*|\\?")|\bsk-[\w-]{8}""")
-OUR_HOSTS = {"127.0.0.1", "continuity.test", "localhost"}
-NAMED_BY_TARGETS = {"aka.ms"}
+OUR_HOSTS = {"127.0.0.1", "continuity.test", "localhost", "web-page.example"}
+NAMED_BY_TARGETS = {"aka.ms", "errors.pydantic.dev"}
 """What the libraries of a target write about themselves."""
 MEASURED = yaml.safe_load((RESULTS / "measured.yaml").read_text(encoding="utf-8"))
 

@@ -105,7 +105,11 @@ async def _meets(always: Always, played: Played, exchange: Exchange) -> bool:
 
 
 def _unflawed(exchange: Exchange) -> Exchange:
-    """The exchange without its reading flaw: the scenario reports that, an `always` entry fails only for its own reason."""
+    """The exchange without its reading flaw, and without the mark of a refused turn: that the model was asked for it is reported by the scenario.
+
+    An `always` entry fails only for its own reason.
+    """
+    exchange = exchange if exchange.answer.accepted else replace(exchange, mark="")
     reading = exchange.reading
     return replace(exchange, reading=replace(reading, flaw="")) if reading and reading.flaw else exchange
 

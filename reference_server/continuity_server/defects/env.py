@@ -65,3 +65,9 @@ class EnvironmentLostOnCompression(ToolLoop):
 class DeleteLeavesEnvironment(Workspace):
     def delete(self, environment: str) -> None:
         pass
+
+
+@defect("delete-takes-shared-environment", "DELETE of a session deletes the environment that all sessions share.")
+class DeleteTakesSharedEnvironment(Rules):
+    def deleted_environment(self, owner: str, root: str) -> str | None:
+        return self.environment(owner, root)
