@@ -74,7 +74,7 @@ UNSTEADY: Mapping[str, Collection[str]] = {
     "hang-up-leaves-half-turn": (),
     "hang-up-leaves-cut-answer": (),
     "hang-up-locks-session": (),
-    "delete-takes-shared-environment": ("ENV-01", "ENV-03"),
+    "delete-takes-shared-environment": ("ENV-02", "ENV-03"),
     "held-lock-forgotten": ("CONCUR-01", "CONCUR-02", "CONCUR-03", "CONCUR-04"),
 }
 """Defects that are races, or that mix scenarios which play side by side: who comes first decides where it shows first, and which of these fail
