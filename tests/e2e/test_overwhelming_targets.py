@@ -132,7 +132,7 @@ def test_during_an_attack_an_interrupt_ends_the_run_soon(name, tmp_path, surroun
         environment = {**surroundings, "KEY_OF_ALICE": KEY}
         quietly = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         with started([CONTINUITY, *arguments], cwd=tmp_path, env=environment, **quietly) as running:
-            time.sleep(8)
+            time.sleep(3)
             going_on = running.poll() is None
             running.send_signal(signal.SIGINT)
             began = time.monotonic()

@@ -68,7 +68,7 @@ def test_rounds_that_are_all_without_an_answer_say_what_to_do():
 
 
 def test_a_window_without_any_answer_ends_the_program_in_one_line():
-    said = r"^[\w.]+: No answer came in the 0.5 s .*measure longer \(--seconds\)\.$"
+    said = r"^[\w.-]+: No answer came in the 0.5 s .*measure longer \(--seconds\)\.$"
     with pytest.raises(SystemExit, match=said), figures.failing_in_one_line():
         load.Load(0, 0.5, []).slowest_of(0.5)
 

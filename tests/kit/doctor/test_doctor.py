@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import re
 import socket
 import subprocess
@@ -120,8 +121,9 @@ def test_a_wrong_token_is_not_taken_for_controls(controlled):
     assert "HISTORY-05" in untested
 
 
-def test_a_control_that_its_api_lacks_is_missing(continuity):
+def test_a_control_that_its_api_lacks_is_missing(continuity, monkeypatch):
     """This server has two of the six operations, and answers 404 for a response that it does not know."""
+    monkeypatch.setenv("PATH", os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"])))
     profile = EXAMPLES / "fastapi" / "profile.yaml"
     found = json.loads(continuity("doctor", "--profile", str(profile), "--json").stdout)
 
