@@ -142,13 +142,16 @@ def _detail_likeness(seen: Iterable[FailurePlace], expected: Iterable[FailurePla
     for place in expected:
         theirs.setdefault(place[:3], []).append(_words(place.detail))
     compared = [(place, theirs[place[:3]]) for place in seen if place[:3] in theirs]
-    told = [(place, words) for place, words in compared if _words(place.detail) or frozenset() in words]
+    told = [
+        (place.scenario, words, known)
+        for place, known in compared
+        if (words := _words(place.detail)) or frozenset() in known
+    ]
     if not told:
         return 0.0
-    same = sum(max(_share(_words(place.detail), each) for each in words) >= _SAME_WORDS for place, words in told) / len(
-        told
-    )
-    other = log(_OTHER_DETAIL if any(place.scenario for place, _ in told) else _OTHER_FINDING)
+    alike = (max(_share(words, each) for each in known) >= _SAME_WORDS for _, words, known in told)
+    same = sum(alike) / len(told)
+    other = log(_OTHER_DETAIL if any(scenario for scenario, *_ in told) else _OTHER_FINDING)
     return same * log(_SAME_DETAIL) + (1 - same) * other
 
 

@@ -168,109 +168,69 @@ def _pieces(message: Message) -> Messages:
     return [{**message, "content": text[:cut]}, {**message, "content": text[cut:]}] if text else [message]
 
 
-@defect("streamed-calls-lose-arguments", "Tool calls of a streamed turn are stored without their arguments.")
-class StreamedCallsLoseArguments(Agent):
+class _StreamedMessagesStoredOtherwise(Agent):
+    """Each message of a streamed turn is stored in another way than that of a plain one."""
+
+    def stored(self, message: Message) -> Message:
+        raise NotImplementedError
+
     async def _ask_model(self, turn: Turn) -> TurnOutput:
         output = await super()._ask_model(turn)
-        return (
-            replace(output, messages=tuple(_without_arguments(message) for message in output.messages))
-            if turn.request.stream
-            else output
-        )
+        return replace(output, messages=tuple(map(self.stored, output.messages))) if turn.request.stream else output
 
 
-def _without_arguments(message: Message) -> Message:
-    calls = [{**call, "function": {**call["function"], "arguments": "{}"}} for call in message.get("tool_calls") or ()]
-    return {**message, "tool_calls": calls} if calls else message
+@defect("streamed-calls-lose-arguments", "Tool calls of a streamed turn are stored without their arguments.")
+class StreamedCallsLoseArguments(_StreamedMessagesStoredOtherwise):
+    def stored(self, message: Message) -> Message:
+        calls = [
+            {**call, "function": {**call["function"], "arguments": "{}"}} for call in message.get("tool_calls") or ()
+        ]
+        return {**message, "tool_calls": calls} if calls else message
 
 
 @defect("streamed-letters-dropped", "Letters outside ASCII of a streamed answer are not stored.")
-class StreamedLettersDropped(Agent):
-    async def _ask_model(self, turn: Turn) -> TurnOutput:
-        output = await super()._ask_model(turn)
-        return (
-            replace(output, messages=tuple(_in_ascii(message) for message in output.messages))
-            if turn.request.stream
-            else output
-        )
-
-
-def _in_ascii(message: Message) -> Message:
-    text = str(message.get("content") or "")
-    return {**message, "content": text.encode("ascii", "ignore").decode()} if text else message
+class StreamedLettersDropped(_StreamedMessagesStoredOtherwise):
+    def stored(self, message: Message) -> Message:
+        text = str(message.get("content") or "")
+        return {**message, "content": text.encode("ascii", "ignore").decode()} if text else message
 
 
 @defect("streamed-calls-of-one-tool-merged", "Of several calls of one tool in a stream, only the last is stored.")
-class StreamedCallsOfOneToolMerged(Agent):
-    async def _ask_model(self, turn: Turn) -> TurnOutput:
-        output = await super()._ask_model(turn)
-        return (
-            replace(output, messages=tuple(_with_one_call_each(message) for message in output.messages))
-            if turn.request.stream
-            else output
-        )
-
-
-def _with_one_call_each(message: Message) -> Message:
-    calls = {call["function"]["name"]: call for call in message.get("tool_calls") or ()}
-    return {**message, "tool_calls": list(calls.values())} if calls else message
+class StreamedCallsOfOneToolMerged(_StreamedMessagesStoredOtherwise):
+    def stored(self, message: Message) -> Message:
+        calls = {call["function"]["name"]: call for call in message.get("tool_calls") or ()}
+        return {**message, "tool_calls": list(calls.values())} if calls else message
 
 
 @defect(
     "streamed-arguments-go-to-last-call",
     "Of several tool calls that a model streams side by side, the last gets the arguments of all.",
 )
-class StreamedArgumentsGoToLastCall(Agent):
-    async def _ask_model(self, turn: Turn) -> TurnOutput:
-        output = await super()._ask_model(turn)
-        return (
-            replace(output, messages=tuple(_with_mixed_arguments(message) for message in output.messages))
-            if turn.request.stream
-            else output
-        )
-
-
-def _with_mixed_arguments(message: Message) -> Message:
-    calls = message.get("tool_calls") or []
-    mixed = "".join(call["function"]["arguments"] for call in calls)
-    texts = [*("" for _ in calls[1:]), mixed]
-    changed = [
-        {**call, "function": {**call["function"], "arguments": text}} for call, text in zip(calls, texts, strict=False)
-    ]
-    return {**message, "tool_calls": changed} if calls else message
+class StreamedArgumentsGoToLastCall(_StreamedMessagesStoredOtherwise):
+    def stored(self, message: Message) -> Message:
+        calls = message.get("tool_calls") or []
+        mixed = "".join(call["function"]["arguments"] for call in calls)
+        texts = [*("" for _ in calls[1:]), mixed]
+        changed = [
+            {**call, "function": {**call["function"], "arguments": text}}
+            for call, text in zip(calls, texts, strict=False)
+        ]
+        return {**message, "tool_calls": changed} if calls else message
 
 
 @defect(
     "streamed-lines-split-at-u2028", "U+2028 ends a line of the model's stream, and what comes before it there is lost."
 )
-class StreamedLinesSplitAtU2028(Agent):
-    async def _ask_model(self, turn: Turn) -> TurnOutput:
-        output = await super()._ask_model(turn)
-        return (
-            replace(output, messages=tuple(_after_separator(message) for message in output.messages))
-            if turn.request.stream
-            else output
-        )
-
-
-def _after_separator(message: Message) -> Message:
-    text = str(message.get("content") or "")
-    return {**message, "content": text.rpartition("\u2028")[2]} if text else message
+class StreamedLinesSplitAtU2028(_StreamedMessagesStoredOtherwise):
+    def stored(self, message: Message) -> Message:
+        text = str(message.get("content") or "")
+        return {**message, "content": text.rpartition("\u2028")[2]} if text else message
 
 
 @defect("streamed-text-beside-call-dropped", "What the model says beside a tool call is not stored if it was streamed.")
-class StreamedTextBesideCallDropped(Agent):
-    async def _ask_model(self, turn: Turn) -> TurnOutput:
-        output = await super()._ask_model(turn)
-        return (
-            replace(output, messages=tuple(_without_text_beside(message) for message in output.messages))
-            if turn.request.stream
-            else output
-        )
-
-
-def _without_text_beside(message: Message) -> Message:
-    return {**message, "content": None} if message.get("tool_calls") else message
+class StreamedTextBesideCallDropped(_StreamedMessagesStoredOtherwise):
+    def stored(self, message: Message) -> Message:
+        return {**message, "content": None} if message.get("tool_calls") else message
 
 
 @defect("done-counts-as-finish", "A stream of the model that ends with [DONE] counts as a whole answer.")
