@@ -11,7 +11,7 @@ from continuity_conformance.diagnose.cover import Cover
 from continuity_conformance.diagnose.match import Knowledge
 from continuity_conformance.diagnose.signatures import signatures
 from continuity_conformance.diagnose.symptoms import shown_at, symptoms
-from continuity_conformance.diagnose.unknown import ADVICE, FORMS, TELLING, grouped, minor_way
+from continuity_conformance.diagnose.unknown import ADVICE, BREAKS, FORMS, TELLING, common_way, grouped
 from continuity_conformance.suite.defects import defects
 from continuity_spec import load_spec
 
@@ -22,7 +22,7 @@ _ALTERNATIVES: Final = 3
 _RIVALS: Final = 2
 """With more defects that explain almost as much, the name says little: only the evidence does."""
 _SHOWN: Final = 2
-_MINOR: Final = 2
+_FEW: Final = 2
 _TITLE: Final = 240
 _DOUBLED: Final = "doubled"
 
@@ -53,11 +53,13 @@ class _Diagnosis:
         self.cover = Cover(self.run, knowledge)
         self.groups: dict[str, list[str]] = {}
         self.rest: list[str] = []
+        self.telling: dict[str, Evidence | None] = {}
+        """The evidence by which a failure went to others of its way, although it may have more."""
         for identity in self.run.fails:
             defect = self.cover.explained_by(identity)
             (self.groups.setdefault(defect, []) if defect else self.rest).append(identity)
         self._drop_weak_causes()
-        self._merge_minor_causes()
+        self._merge_causes_of_one_way()
         self._adopt()
 
     def _drop_weak_causes(self) -> None:
@@ -66,16 +68,20 @@ class _Diagnosis:
             if not self._failed(explained):
                 self.rest += self.groups.pop(defect)
 
-    def _merge_minor_causes(self) -> None:
-        """Three or more causes that are all about forms, or all about recommendations, are one: a maintainer decides about them as a whole."""
-        for way in (FORMS, ADVICE):
-            minor = [defect for defect, explained in self.groups.items() if self._all(explained, way)]
-            others = any(minor_way(self.results[identity]) == way for identity in self._failed(self.rest))
-            for defect in minor if len(minor) + others > _MINOR else ():
-                self.rest += self.groups.pop(defect)
+    def _merge_causes_of_one_way(self) -> None:
+        """Three or more causes that are all about forms, all about recommendations, or all a server that breaks, are one: a maintainer decides about them as a whole."""
+        for way in (FORMS, ADVICE, BREAKS):
+            merged = [defect for defect, explained in self.groups.items() if self._are_all(explained, way, defect)]
+            others = sum(self._way(identity) == way for identity in self._failed(self.rest))
+            for defect in merged if len(merged) + others > _FEW else ():
+                self.rest += (ids := self.groups.pop(defect))
+                self.telling |= {identity: self._clearest(identity, defect) for identity in ids}
 
-    def _all(self, ids: Iterable[str], way: str) -> bool:
-        return all(minor_way(self.results[identity]) == way for identity in self._failed(ids))
+    def _are_all(self, ids: Iterable[str], way: str, defect: str) -> bool:
+        return all(self._way(identity, defect) == way for identity in self._failed(ids))
+
+    def _way(self, identity: str, defect: str | None = None) -> str:
+        return common_way(self.results[identity], self._clearest(identity, defect))
 
     def _adopt(self) -> None:
         """A failure that the signature of a cause leaves undecided belongs to the cause if it fails in the same way as others of it.
@@ -101,18 +107,17 @@ class _Diagnosis:
     def _are_many(self, identity: str, rest: Sequence[str]) -> bool:
         """Whether so many others that nothing explains fail just like this one that they are a cause of their own."""
         return (
-            self._kinds(identity) <= TELLING
-            and sum(self._kinds(each) == self._kinds(identity) for each in rest) > _MINOR
+            self._kinds(identity) <= TELLING and sum(self._kinds(each) == self._kinds(identity) for each in rest) > _FEW
         )
 
     def _nearest(self, identity: str, besides: str = "") -> str | None:
-        """The cause with most failures that are like this one; None if nothing is like it.
+        """The cause whose failures are most of all like this one; None if nothing is like it.
 
         A signature that decides about this one decides, unless it fails in a way that means the same everywhere: a server has such a fault in more than one place.
         """
         telling = self._kinds(identity) <= TELLING
         alike = {
-            defect: sum(self._alike(identity, each) for each in explained)
+            defect: sum(self._alike(identity, each) for each in explained) / (len(explained) if telling else 1)
             for defect, explained in self.groups.items()
             if defect != besides and (telling or not self.knowledge.decides(defect, identity))
         }
@@ -136,10 +141,17 @@ class _Diagnosis:
     def other_causes(self) -> Iterable[Cause]:
         """What no known defect explains, grouped by the way in which it fails. A blocked requirement goes with the one that blocks it."""
         failed = self._failed(self.rest)
-        for group in grouped([self.results[identity] for identity in failed]):
+        for group in grouped((self.results[identity], self._clearest(identity)) for identity in failed):
             ids = [result.id for result in group]
             blocked = [each for each in self.rest if self.results[each].blocked_by in ids]
-            yield Cause(_title(group), None, "unknown", tuple(ids), tuple(blocked), evidence=self._shown(ids))
+            yield Cause(
+                _title(group, self._clearest(ids[0])),
+                None,
+                "unknown",
+                tuple(ids),
+                tuple(blocked),
+                evidence=self._shown(ids),
+            )
 
     def _known(self, defect: str, explained: Sequence[str]) -> Cause:
         listed = defects()[defect]
@@ -179,17 +191,18 @@ class _Diagnosis:
             if (each := self._clearest(identity, defect)) is not None
         )
 
-    def _clearest(self, identity: str, defect: str | None) -> Evidence | None:
+    def _clearest(self, identity: str, defect: str | None = None) -> Evidence | None:
+        if identity in self.telling:
+            return self.telling[identity]
         result = self.results[identity]
         places = self.knowledge.signatures[defect].fails.get(identity, ()) if defect else ()
         return clearest(shown_at(result, places)) or result.clearest
 
 
-def _title(group: Sequence[Result]) -> str:
+def _title(group: Sequence[Result], shown: Evidence | None) -> str:
     first = group[0]
-    if len(group) > 1 and minor_way(first):
-        return minor_way(first)
-    shown = next(iter(first.shown_by), None)
+    if len(group) > 1 and (way := common_way(first, shown)):
+        return way
     what = f"{shown.expectation}: expected {shown.expected}, actual {shown.actual}" if shown else first.reason
     return cut(one_line(f"{first.id} is not met: {what or first.text}"), _TITLE)
 

@@ -25,7 +25,7 @@ _NO_PLACE: Final = 0.03
 _SAME_KIND: Final = 0.9
 _OTHER_KIND: Final = 0.05
 _SAME_DETAIL: Final = 2.0
-_OTHER_DETAIL: Final = 0.6
+_OTHER_DETAIL: Final = 0.3
 _OTHER_FINDING: Final = 0.02
 _SAME_WORDS: Final = 0.6
 _MORE: Final = 0.7
@@ -68,10 +68,10 @@ class Knowledge:
         return self._likeness(identity, run.fails[identity], self._expected(run, identity, defect))
 
     def _expected(self, run: Symptoms, identity: str, defect: str) -> tuple[FailurePlace, ...]:
-        """Where the signature fails, without the scenarios that the run did not decide."""
+        """Where the signature fails, without what the run did not decide: scenarios that were not played, and steps behind the one at which a scenario ended."""
         silent = run.silent.get(identity, frozenset())
-        places = self.signatures[defect].fails.get(identity, ())
-        return tuple(place for place in places if place.scenario not in silent)
+        places, seen = self.signatures[defect].fails.get(identity, ()), run.fails.get(identity, ())
+        return tuple(place for place in places if place.scenario not in silent and not _is_behind(place, seen))
 
     def _likeness(self, identity: str, seen: tuple[FailurePlace, ...], expected: tuple[FailurePlace, ...]) -> float:
         if not _kinds(seen) & _kinds(expected):
@@ -125,6 +125,19 @@ class Knowledge:
         """How much the passes of the run speak against the defect: zero or less."""
         own = self.made_for.get(defect, frozenset())
         return sum(_OWN_PASSES if identity in own else _PASSES for identity in self.contrary(run, defect))
+
+
+def _is_behind(place: FailurePlace, seen: Iterable[FailurePlace]) -> bool:
+    """Whether the scenario failed at earlier steps in the run, so that this place was not reached."""
+    ends = [each.step for each in seen if each.scenario == place.scenario]
+    numbers = [_numbers(step) for step in (place.step, *ends)]
+    return bool(ends) and all(numbers) and all(end < numbers[0] for end in numbers[1:])
+
+
+def _numbers(step: str) -> list[int]:
+    """The number of a step, such as 2.1, as numbers. Of what is no step, nothing."""
+    parts = step.split(".")
+    return [int(part) for part in parts] if all(part.isdigit() for part in parts) else []
 
 
 def _weighed(ours: AbstractSet[Any], theirs: AbstractSet[Any], agreement: float, disagreement: float) -> float:

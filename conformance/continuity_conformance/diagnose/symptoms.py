@@ -62,8 +62,13 @@ def symptoms(results: Iterable[Result]) -> Symptoms:
 
 
 def _silent(result: Result) -> frozenset[str]:
+    """The scenarios that decided nothing. Where a whole requirement is blocked, its blocked scenarios are what fails."""
     undecided = {Verdict.NOT_APPLICABLE, Verdict.NOT_TESTED}
-    return frozenset(_scenario(each) for each in result.evidence if each.outcome in undecided and not each.expectation)
+    return frozenset(
+        _scenario(each)
+        for each in result.evidence
+        if each.outcome in undecided and (result.shown_by or not each.expectation)
+    )
 
 
 def _failing(result: Result) -> list[Evidence]:
@@ -79,9 +84,11 @@ def _places(result: Result) -> tuple[FailurePlace, ...]:
 
 
 def shown_at(result: Result, places: Iterable[FailurePlace]) -> list[Evidence]:
-    """The evidence of the failures at these places."""
-    wanted = {place[:3] for place in places}
-    return [each for each in result.shown_by if place_of(each, result.id)[:3] in wanted]
+    """The evidence of the failures at these places: of those that differ in the same way, if there are any."""
+    found = [(each, place_of(each, result.id)) for each in result.shown_by]
+    wanted = [place[:4] for place in places]
+    alike = [each for each, place in found if place[:4] in wanted]
+    return alike or [each for each, place in found if place[:3] in {place[:3] for place in wanted}]
 
 
 @cache

@@ -3,39 +3,42 @@
 from collections.abc import Iterable
 from typing import Final
 
-from continuity_conformance.core.verdicts import Result
+from continuity_conformance.core.verdicts import Evidence, Result
 
 TELLING: Final = frozenset({"doubled", "partial", "foreign"})
 """Kinds of difference that tell one fault from another wherever they show. The others mean something different in each area."""
 FORMS: Final = "The form of answers and errors is not that of the OpenAPI document"
 ADVICE: Final = "Recommendations (SHOULD) are not followed"
-_BREAKS: Final = frozenset({"alive", "status 500", "status none"})
-"""The server breaks at a request: 500, or no answer."""
+BREAKS: Final = "Some requests break the server: 500, or no answer at all"
+_BROKEN: Final = frozenset({"alive", "status 500", "status none"})
 
 
-def grouped(results: Iterable[Result]) -> list[list[Result]]:
-    """The failures, in groups that one fault may explain."""
+def grouped(failures: Iterable[tuple[Result, Evidence | None]]) -> list[list[Result]]:
+    """The failures, each with its clearest evidence, in groups that one fault may explain."""
     groups: dict[tuple[str, ...], list[Result]] = {}
-    for result in results:
-        groups.setdefault(_way(result), []).append(result)
+    for result, shown in failures:
+        groups.setdefault(_way(result, shown), []).append(result)
     return list(groups.values())
 
 
-def minor_way(result: Result) -> str:
-    """What a failure is about that breaks no binding promise to clients; empty for all others."""
+def common_way(result: Result, shown: Evidence | None) -> str:
+    """The way in which a failure, with this evidence, is like others of all areas: one about forms, a recommendation, a server that breaks. Empty for all others."""
     if result.class_name == "Strict":
         return FORMS
-    return "" if result.level.binding else ADVICE
+    if not result.level.binding:
+        return ADVICE
+    return BREAKS if shown is not None and _BROKEN.intersection(_kinds(shown)) else ""
 
 
-def _way(result: Result) -> tuple[str, ...]:
+def _kinds(shown: Evidence) -> tuple[str, ...]:
+    return shown.kinds or (shown.expectation,)
+
+
+def _way(result: Result, shown: Evidence | None) -> tuple[str, ...]:
     """What the failures of one group have in common."""
-    first = next(iter(result.shown_by), None)
-    if minor_way(result):
-        return (minor_way(result),)
-    if first is None:
+    if way := common_way(result, shown):
+        return (way,)
+    if shown is None:
         return (result.id,)
-    kinds = first.kinds or (first.expectation,)
-    if _BREAKS.intersection(kinds):
-        return ("breaks",)
+    kinds = _kinds(shown)
     return tuple(sorted(TELLING.intersection(kinds))) or (result.area, *sorted(kinds))

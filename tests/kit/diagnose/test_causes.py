@@ -14,7 +14,7 @@ DOUBLES, LOSES, FORKS = "history-doubles", "rotating-turn-lost", "slug-forks-on-
 
 
 def at(kind: str, scenario: str = "chat", step: str = "2") -> FailurePlace:
-    return FailurePlace(scenario, step, "sees", (kind,))
+    return FailurePlace(scenario, step, "sees", (kind,), "red, red, blue")
 
 
 def result(identity: str, place: FailurePlace | None = None, blocked_by: str = "") -> Result:
@@ -157,7 +157,7 @@ def test_the_evidence_of_a_known_defect_is_from_a_place_where_the_defect_fails()
 
 
 def test_a_defect_that_explains_only_other_failures_is_no_alternative():
-    common = {f"breaks-{number}": signature(DELETE_01=at("status 500")) for number in range(20)}
+    common = {f"breaks-{number}": signature(DELETE_01=at("status 500")._replace(detail="other")) for number in range(20)}
     rare = {f"rare-{number}": signature() for number in range(90)}
     knowledge = Knowledge({FORKS: KNOWLEDGE.signatures[FORKS], **common, **rare}, {})
     run = [result("SLUG-03", at("missing", "evicted", "4")), result("DELETE-01", at("status 500"))]
@@ -165,3 +165,45 @@ def test_a_defect_that_explains_only_other_failures_is_no_alternative():
 
     assert cover.defects == [FORKS]
     assert cover.alternatives(FORKS, margin=4.0) == []
+
+
+def test_a_scenario_that_ended_earlier_says_nothing_about_later_steps():
+    """ECHO-02 fails at its first step, for another reason: whether it would have failed at the third, nobody knows."""
+    knowledge = Knowledge(
+        {DOUBLES: signature(HISTORY_02=at("doubled"), ECHO_02=at("doubled", step="3"), ECHO_05=at("doubled"))}, {}
+    )
+    history, early = result("HISTORY-02", at("doubled")), at("status 500", step="1")
+    ended = symptoms([history, result("ECHO-02", early)])
+    reached = symptoms([history, result("ECHO-02", early._replace(step="3"))])
+
+    assert knowledge.whole(ended, DOUBLES) < knowledge.whole(reached, DOUBLES)
+    assert knowledge.whole(ended, DOUBLES) == knowledge.whole(symptoms([history]), DOUBLES)
+
+
+def test_a_scenario_that_is_blocked_says_nothing_where_another_one_fails():
+    failing = result("ECHO-02", at("status 404", "other"))
+    blocked = result("ECHO-02", at("doubled", "chat"), blocked_by="HISTORY-02").evidence[0]
+
+    assert symptoms([replace(failing, evidence=(*failing.evidence, blocked))]).silent == {"ECHO-02": {"chat"}}
+
+
+def test_of_two_failures_at_one_place_the_one_that_differs_in_the_same_way_is_shown():
+    failing = result("SLUG-03", at("missing", "evicted", "4"))
+    other = replace(failing.evidence[0], kinds=("status 500",), actual="500")
+    run = [replace(failing, evidence=(other, replace(failing.evidence[0], exchanges=({},))))]
+
+    (cause,) = causes(run, KNOWLEDGE)
+
+    assert (cause.defect, cause.evidence[0].actual) == (FORKS, "red, red, blue")
+
+
+def test_three_failures_that_break_the_server_are_one_cause():
+    broken = {"SLUG-03": at("status 500"), "DELETE-01": at("status 500"), "ISOLATE-01": at("status none")}
+    knowledge = Knowledge({**KNOWLEDGE.signatures, FORKS: signature(SLUG_03=at("status 500"))}, KNOWLEDGE.made_for)
+
+    (alone,) = causes([result("SLUG-03", broken["SLUG-03"])], knowledge)
+    (together,) = causes([result(identity, place) for identity, place in broken.items()], knowledge)
+
+    assert alone.defect == FORKS
+    assert (together.defect, set(together.explains)) == (None, set(broken))
+    assert together.title == "Some requests break the server: 500, or no answer at all"
