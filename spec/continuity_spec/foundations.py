@@ -32,6 +32,7 @@ FOUNDATIONS: Mapping[str, frozenset[str]] = MappingProxyType(
         "SLUG-15": frozenset({"status", "body"}),
         "SLUG-09": _EVERYTHING,
         "SLUG-03": _EVERYTHING,
+        "ISOLATE-10": frozenset({"answer"}),
         "DURABLE-01": _EVERYTHING | {"reads"},
         "DURABLE-02": _EVERYTHING | {"reads"},
         "HISTORY-05": _EVERYTHING,
@@ -91,7 +92,7 @@ def _is_by_header_alone(respond: Step) -> bool:
     return "session" in respond.params and not respond.params.keys() & {"conversation", "previous_response_id"}
 
 
-def _of_interventions(parts: Iterable[Step]) -> set[str]:
+def _of_interventions(parts: Sequence[Step]) -> set[str]:
     found: set[str] = set()
     for part in parts:
         found |= _BY_CONTROL.get(part.control or "", frozenset())
@@ -99,7 +100,8 @@ def _of_interventions(parts: Iterable[Step]) -> set[str]:
             found.add("SLUG-15")
         if part.params.get("store") is False:
             found.add("SLUG-09")
-    return found
+    keys = [part.params["idempotency_key"] for part in parts if "idempotency_key" in part.params]
+    return found | ({"ISOLATE-10"} if len(keys) > len(set(keys)) else set())
 
 
 _BY_CONTROL: dict[str, AbstractSet[str]] = {
