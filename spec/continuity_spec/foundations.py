@@ -26,7 +26,7 @@ FOUNDATIONS: Mapping[str, frozenset[str]] = MappingProxyType(
         "SLUG-02": _EVERYTHING,
         "SLUG-13": _EVERYTHING,
         "DERIVE-01": frozenset({"session"}),
-        "DERIVE-15": frozenset({"foreign"}),
+        "DERIVE-15": frozenset({"foreign", "doubled", "partial"}),
         "HISTORY-10": _TURNS,
         "HISTORY-13": _TURNS,
         "SLUG-15": frozenset({"status", "body"}),

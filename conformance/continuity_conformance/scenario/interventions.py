@@ -192,6 +192,8 @@ class Interventions:
             self._may_replace(asked.marks, asked.exchanges)
         elif not summarised:
             raise Untested(_NO_CALL)
+        else:
+            self._record.quotable.update(asked.marks)
         if not summarised and self._record.model_summarised:
             raise Untested(_NO_SUMMARY)  # a target that asked the model before asks it again
         if summarised:

@@ -65,6 +65,8 @@ class Record:
     """The marks of turns that the model answered with an empty text, which has no mark of its own."""
     compacted: dict[str, int] = field(default_factory=dict)
     """The marks of the turns that a compression may have replaced, with the number of exchanges before the first such one."""
+    quotable: set[str] = field(default_factory=set)
+    """The marks of the turns that the target may quote in a message of its own, because their summary failed."""
     model_summarised: bool = False
     """Whether the target asked the model for a summary."""
     untested: list[str] = field(default_factory=list)
@@ -89,6 +91,10 @@ class Record:
     def may_be_gone(self, label: str) -> bool:
         """Whether a turn was said before a compression."""
         return self.wording.mark(label) in self.compacted
+
+    def may_be_quoted(self, label: str) -> bool:
+        """Whether a turn was said before a compression that succeeded or failed."""
+        return self.may_be_gone(label) or self.wording.mark(label) in self.quotable
 
     async def has_unreadable_summary(self, view: View) -> bool:
         """Whether the model got a text that may be a summary by the target itself: no turn before the compression had it."""

@@ -56,11 +56,13 @@ async def _stream(messages: list[dict[str, str]]) -> AsyncIterator[str]:
     ):
         if model.is_error:
             raise RuntimeError(f"the model answered {model.status_code}")
+        finished = False
         async for line in _lines(model):
-            if line == _END:
+            if line == _END and finished:
                 return
-            if line.startswith("data: "):
+            if line.startswith("data: {"):
                 for choice in json.loads(line.removeprefix("data: "))["choices"]:
+                    finished = finished or choice.get("finish_reason") is not None
                     if piece := choice["delta"].get("content"):
                         yield piece
     raise RuntimeError("the model's answer broke off")

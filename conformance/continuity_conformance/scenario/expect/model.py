@@ -118,7 +118,7 @@ def is_kept_first(view: View, mark: str) -> bool:
 def _is_covered(record: Record, view: View, label: str) -> bool:
     """Whether a turn is in a summary: one of the model's, or one in which the target itself quotes the turn."""
     mark = record.wording.mark(label)
-    return mark in view.summarised or (record.may_be_gone(label) and mark in view.quoted())
+    return mark in view.summarised or (record.may_be_quoted(label) and mark in view.quoted())
 
 
 async def _unexplained(record: Record, view: View, lost: Sequence[str]) -> list[str]:
