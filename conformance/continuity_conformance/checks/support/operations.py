@@ -16,7 +16,9 @@ _NEEDED_OFFERS: Final[Mapping[str, str]] = {
     "/v1/sessions": "sessions",
 }
 """The offer of each path that a target may lack, by its beginning; the first that fits counts."""
-_OPTIONAL: Final = frozenset({"/v1/models", "/v1/capabilities"})
+_OPTIONAL: Final = frozenset({"/v1/models"})
+_PUBLIC: Final = frozenset({"/v1/capabilities"})
+"""What a server may show to everybody, although the document asks for a key."""
 _CONTROLS: Final = "/conformance/v1/"
 _INVALID_BODY: Final = {"messages": 5, "input": 5}
 _IDS: Final[Sequence[Mapping[str, str]]] = (
@@ -80,7 +82,8 @@ def _has(target: Target, operation: Operation, available_paths: frozenset[str]) 
 
 
 def _all() -> Iterator[Operation]:
-    for template, item in {**load_openapi()["paths"], **load_control()["paths"]}.items():
+    paths = {**load_openapi()["paths"], **load_control()["paths"]}
+    for template, item in ((path, paths[path]) for path in paths if path not in _PUBLIC):
         for method, operation in item.items():
             if method in _METHODS and operation.get("security") != []:
                 yield Operation(method.upper(), template, _example(operation))
