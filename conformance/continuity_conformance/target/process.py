@@ -42,7 +42,8 @@ class StartedProcess:
         assert profile.process is not None, "the kit starts only a target whose profile says how"
         self._profile = profile
         self._process = profile.process
-        self._folder = folder or tempfile.TemporaryDirectory(prefix="continuity-")
+        # A child process that outlives the target may still write here while the folder is removed.
+        self._folder = folder or tempfile.TemporaryDirectory(prefix="continuity-", ignore_cleanup_errors=True)
         self._port = Port()
         self._probe_url = probe_url
         self._running: asyncio.subprocess.Process | ForkedProcess | None = None

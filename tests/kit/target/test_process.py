@@ -37,6 +37,36 @@ def told(server) -> dict:
         return json.load(answer)
 
 
+WRITER = """
+import os, pathlib, sys, time
+os.setsid()
+until = time.monotonic() + 2
+for number in range(100_000):
+    folder = pathlib.Path(sys.argv[1], f"cache-{number % 7}")
+    try:
+        folder.mkdir(exist_ok=True)
+        (folder / str(number)).write_text("more")
+    except FileNotFoundError:
+        time.sleep(0)
+    if time.monotonic() > until:
+        break
+"""
+
+
+def test_a_child_that_outlives_the_target_and_writes_does_not_spoil_the_end(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    start = f"{sys.executable} -c '{WRITER}' {{folder}} & exec {sys.executable} {SERVER[1]} {{port}}"
+    profile = Profile("small", principals={"alice": "key-of-alice"}, process=Process(("sh", "-c", start)))
+
+    async def play() -> bool:
+        server = await start_server(profile, "http://127.0.0.1:1/v1")
+        await server.stop()
+        assert server.started is not None
+        return server.started.runs
+
+    assert asyncio.run(play()) is False
+
+
 async def what_it_tells(*arguments: str, **process: object) -> dict:
     async with started(*arguments, **process) as server:
         return await asyncio.to_thread(told, server)
