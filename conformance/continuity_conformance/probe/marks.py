@@ -32,6 +32,11 @@ _AROUND: Final = 60
 """How many characters on either side of a word are compared with what was learned."""
 _INSTRUCTING: Final = frozenset({"system", "developer", "user"})
 
+_MARKS: Final = 1 << 32
+_STRIDE: Final = 0x9E3779B1
+"""Odd, so that the products of 2^32 numbers are all different; and large, so that marks that follow each other look nothing alike."""
+_NUMBERS: Final = itertools.count(secrets.randbelow(_MARKS))
+
 Kind = Literal["user", "answer", "system", "summary", "text", "call", "result"]
 
 _BRACKET = re.compile(
@@ -68,7 +73,8 @@ class AnswerMark:
 
 
 def new_mark() -> str:
-    return secrets.token_hex(4)
+    """Make a mark that this process has never made before. Of 24,000 random ones, two would be equal in one campaign of fifteen."""
+    return f"{next(_NUMBERS) * _STRIDE % _MARKS:08x}"
 
 
 def user_text(mark: str, words: str) -> str:
