@@ -127,8 +127,6 @@ def _matches(always: Always, exchange: Exchange) -> bool:
 
     An answer that the kit's own kill cut off does not count, nor does one of GET /v1/capabilities, which is a matter of DISCOVER.
     """
-    if exchange.answer.fields("X-Should-Retry") == ["false"]:
-        return False  # a 409 that is about the request itself, not about a busy session
     if exchange.answer.error and exchange.step.expect.get("status") == "any":
         return False
     if exchange.request.path.endswith(_CAPABILITIES):

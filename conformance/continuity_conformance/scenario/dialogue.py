@@ -155,7 +155,7 @@ class Dialogue:
             for done, exchanges in performed:
                 await self._judge_or_leave(done, number, exchanges)
         except Unmet:
-            self.interventions.require_proof()  # what was not compressed says nothing about compression
+            await self.interventions.require_proof()  # what was not compressed says nothing about compression
             raise
         return [exchange for _, exchanges in performed for exchange in exchanges]
 

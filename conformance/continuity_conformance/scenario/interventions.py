@@ -90,6 +90,8 @@ class Interventions:
         self._record = record
         self._evicted: list[str] = []
         self._unproven: list[AwaitedCompression] = []
+        self._calls_before: int | None = None
+        """How many summarising calls there were before a control asked for a compression."""
 
     async def do(self, step: Step, number: str = "") -> None:
         """Perform a step that is neither a turn nor a request. It fails if the target does not start again."""
@@ -135,6 +137,7 @@ class Interventions:
                 return await self._evict(step)
         filled: Any = self._variables.fill(params["params"], "session")
         if params["name"] == "compress":
+            self._calls_before = await summary_calls(self._context, self._wording.marks)
             self._may_replace(self._wording.marks, len(self._record.exchanges))
         return await controls.named(str(params["name"]), filled, principal)
 
@@ -144,7 +147,8 @@ class Interventions:
 
     async def verify(self) -> None:
         """Verify evictions, once and at the end: reading a response refreshes the cache. And compressions that only later turns could prove."""
-        self.require_proof()
+        if self._unproven:
+            raise Untested(_NO_SUMMARY)
         for response in self._evicted:
             request = self._look_for(response)
             answer = await self._context.transport.send_repeatable(request)
@@ -211,9 +215,10 @@ class Interventions:
                 await self._record.view(exchange)
             self._unproven = [asked for asked in self._unproven if not _shows(exchange, asked)]
 
-    def require_proof(self) -> None:
-        """Raise Untested if a compression is not proved."""
-        if self._unproven:
+    async def require_proof(self) -> None:
+        """For a step that failed: raise Untested if a compression that was asked for is not proved."""
+        before = self._calls_before
+        if self._unproven or (before is not None and await summary_calls(self._context, self._wording.marks) == before):
             raise Untested(_NO_SUMMARY)
 
     async def kill(self) -> None:
