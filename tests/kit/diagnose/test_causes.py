@@ -157,7 +157,9 @@ def test_the_evidence_of_a_known_defect_is_from_a_place_where_the_defect_fails()
 
 
 def test_a_defect_that_explains_only_other_failures_is_no_alternative():
-    common = {f"breaks-{number}": signature(DELETE_01=at("status 500")._replace(detail="other")) for number in range(20)}
+    common = {
+        f"breaks-{number}": signature(DELETE_01=at("status 500")._replace(detail="other")) for number in range(20)
+    }
     rare = {f"rare-{number}": signature() for number in range(90)}
     knowledge = Knowledge({FORKS: KNOWLEDGE.signatures[FORKS], **common, **rare}, {})
     run = [result("SLUG-03", at("missing", "evicted", "4")), result("DELETE-01", at("status 500"))]
