@@ -237,6 +237,15 @@ def test_a_digit_that_is_left_out_is_put_right():
     assert 'Did you mean "DERIVE-04"?' in called("spec", "show", "derive-4").stderr
 
 
+@pytest.mark.parametrize("command", [("spec", "show"), ("explain",)])
+def test_a_word_like_no_id_is_answered_in_a_line_and_not_with_all_ids(command: tuple[str, ...]):
+    done = called(*command, "Core")
+
+    assert done.returncode == 2
+    assert "Ids are listed by: continuity spec list" in done.stderr
+    assert len(done.stderr) < 200
+
+
 @pytest.mark.parametrize(
     ("target", "profile", "expected"),
     [
