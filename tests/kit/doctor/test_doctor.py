@@ -124,6 +124,13 @@ def test_each_control_is_listed_with_its_provider_or_with_what_is_missing(contro
     assert [line for line in sheet.lines(findings) if len(line) > 80] == []
 
 
+def test_a_missing_control_has_the_name_of_the_list(plain):
+    reasons = [each for each in looked_at(plain).findings.missing if each.startswith("no control to ")]
+
+    assert {"no control to fork", "no control to compress, link"} <= set(reasons)
+    assert [each for each in reasons if ":" in each] == []
+
+
 def test_a_wrong_token_is_not_taken_for_controls(controlled):
     findings = looked_at(controlled, Profile("it", token="another")).findings
     untested = {each.id for each, prospect, _ in findings.prospects if prospect is Prospect.NOT_TESTED}
