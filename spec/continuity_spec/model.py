@@ -12,7 +12,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
 
-from continuity_spec.errors import UnknownRequirement, suggestion
+from continuity_spec.errors import UnknownRequirement, nearest
 from continuity_spec.expectations import refuses
 
 TURNS = frozenset({"chat", "respond"})
@@ -314,5 +314,7 @@ class Spec:
         """Find the requirement with this id."""
         by_id = {requirement.id: requirement for requirement in self.requirements}
         if wanted not in by_id:
-            raise UnknownRequirement(wanted, "no requirement has this id", suggestion(wanted, by_id))
+            meant = nearest(wanted, by_id)
+            hint = f'Did you mean "{meant}"?' if meant else "Ids are listed by: continuity spec list"
+            raise UnknownRequirement(wanted, "no requirement has this id", hint)
         return by_id[wanted]

@@ -171,6 +171,35 @@ def test_the_matrix_opens_and_its_cells_lead_to_their_evidence(browser: Browser,
     page.close()
 
 
+def left_edge(page, selector: str) -> float:
+    return page.locator(selector).first.bounding_box()["x"]
+
+
+def test_a_class_of_the_matrix_fits_a_desk_and_keeps_its_ids_in_sight_on_a_phone(browser: Browser, served: str):
+    for screen in (DESK, PHONE):
+        page = browser.new_page(viewport=screen)
+        page.goto(f"{served}results/compatibility.html")
+        page.evaluate("document.querySelector('.matrix details').open = true")
+        table, ident = ".matrix details[open] table", ".matrix details[open] tbody tr > :first-child"
+        before = left_edge(page, ident)
+        page.evaluate(f"document.querySelector('{table}').scrollLeft = 1000")
+        scrolled = page.evaluate(f"document.querySelector('{table}').scrollLeft")
+
+        assert (scrolled == 0) == (screen is DESK)
+        assert left_edge(page, ident) == pytest.approx(before, abs=2)
+        page.close()
+
+
+@pytest.mark.parametrize("name", ["reference/requirements/index.html", "reference/classes.html"])
+def test_the_text_of_a_requirement_has_most_of_a_phone(browser: Browser, served: str, name: str):
+    page = browser.new_page(viewport=PHONE)
+    page.goto(served + name)
+    text = page.locator("article table tbody tr td:nth-child(3)").first.bounding_box()
+
+    assert text["width"] > PHONE["width"] / 2
+    page.close()
+
+
 def test_the_search_finds_a_requirement(browser: Browser, served: str):
     page = browser.new_page(viewport=DESK)
     page.goto(f"{served}index.html")

@@ -102,7 +102,7 @@ def test_the_verdict_fits_on_a_small_screen(surroundings):
     assert len(lines[title:]) <= 24
     assert lines[title + 1].startswith("verdict: NOT conformant")
     assert any(re.match(r" +1\. ", line) for line in lines[title:])
-    assert any(re.match(r"  … and [1-9]", line) for line in lines[title:])
+    assert any(re.match(r"failed: [1-9]\d* \([A-Z]+-\d\d; [A-Z]+-\d\d", line) for line in lines[title:])
     assert max(len(line) for line in lines) <= 80
 
 
@@ -145,6 +145,33 @@ def test_a_list_without_room_still_tells_the_most_frequent_reasons():
 
     assert re.match(r"not tested: 1\d\d \(\d\d\d? no control to evict; .*; …\)$", line)
     assert len(line) <= 80
+
+
+def test_a_reason_that_is_longer_than_the_line_is_cut():
+    made = Ledger(RunOptions("http://127.0.0.1:1"), RELEASE)
+    for number, requirement in enumerate(RELEASE.requirements):
+        verdict = Verdict.FAIL if number < 9 else Verdict.NOT_TESTED
+        made.add(replace(decided(requirement, verdict), reason="the target " + "very " * 20 + "long"))
+    (line,) = (line for line in summary.lines(made.close(), None, 24) if line.startswith("not tested: "))
+
+    assert re.match(r"not tested: \d+ \(\d+ the target very .*…\)$", line)
+    assert len(line) == 80
+
+
+def test_on_a_small_screen_each_cause_has_a_line_and_failures_have_their_ids():
+    texts = {"HISTORY-02": "sees", "ECHO-02": "session", "SLUG-02": "status", "ERROR-06": "body", "DERIVE-02": "id"}
+    made = Ledger(RunOptions("http://127.0.0.1:1"), RELEASE)
+    for requirement in RELEASE.requirements:
+        verdict = Verdict.FAIL if requirement.id in texts else Verdict.NOT_TESTED
+        made.add(replace(decided(requirement, verdict, texts.get(requirement.id, "")), reason="no control to evict"))
+    ended = made.close()
+    told = summary.lines(ended, Path("report/report.html"), 26)
+    shown = [line for line in told if re.match(r" +\d\. ", line)]
+
+    assert [re.search(r"[A-Z]+-\d\d", line)[0] for line in shown] == [each.explains[0] for each in ended.causes]
+    assert len(shown) == len(texts)
+    assert any(re.match(r"failed: \d \([A-Z]+-\d\d(; |\))", line) for line in told)
+    assert len(told) <= 26
 
 
 def test_what_a_server_said_is_no_command_of_github():

@@ -218,6 +218,15 @@ def test_the_keyboard_is_enough(opened: Open, doubling: str):
     assert page.evaluate("document.activeElement.dataset.requirement") == "HISTORY-02"
 
 
+def test_an_earlier_run_takes_the_focus_from_nobody(opened: Open, good: str):
+    run(opened(), good, "ECHO-01", KEY)
+    page = opened()
+    page.focus("#key")
+    expect(page.locator("#summary .verdict")).to_be_visible()
+
+    assert page.evaluate("document.activeElement.id") == "key"
+
+
 @pytest.mark.parametrize(
     ("target", "words"),
     [
@@ -278,6 +287,32 @@ def test_a_profile_of_another_address_is_forgotten(opened: Open, good: str):
     page.fill("#target", "http://127.0.0.1:1")
 
     assert page.input_value("#profile") == ""
+
+
+def test_findings_of_another_address_are_hidden(opened: Open, good: str, doubling: str):
+    page = opened()
+    page.fill("#target", good)
+    page.fill("#key", KEY)
+    page.click("#examine")
+    expect(page.locator("#findings")).to_be_visible()
+
+    assert page.is_hidden("#message")
+
+    page.fill("#target", doubling)
+
+    assert page.is_hidden("#findings")
+
+
+def test_what_does_not_apply_is_not_counted(opened: Open, good: str):
+    page = opened()
+    run(page, good, "ECHO-01 or ECHO-02 or ECHO-07 or ENV-03", KEY)
+
+    expect(tile(page, "ECHO-07")).to_have_attribute("data-verdict", "not_applicable")
+    assert page.locator(".group h3").all_inner_texts() == [
+        "Core 2 of 2 passed",
+        "Sessions not applicable",
+        "Environment 0 of 1 passed",
+    ]
 
 
 def test_nothing_is_wider_than_a_phone(opened: Open, good: str, doubling: str):

@@ -125,6 +125,15 @@ class Stuck(Shy):
         self.close_connection = True
 
 
+class SlowModels(Shy):
+    """It answers turns at once, and takes longer for its list of models than anybody waits."""
+
+    def do_GET(self) -> None:
+        if self.path == "/v1/models":
+            time.sleep(1.5)
+        self.answer()
+
+
 class Failing(Shy):
     def do_POST(self) -> None:
         self.reply(400, "application/json", b'{"error": {"message": "there is no model default"}}')

@@ -16,7 +16,7 @@ The newest version of each server, by [conformance class](../reference/classes.m
 reason. [About these runs](README.md).
 
 <p class="legend" markdown="0"><span class="cell pass">✓ all that applies</span> <span class="cell some">a part</span> <span class="cell fail">✗ fails</span> <span class="cell not_tested">? not tested</span>
-<span class="cell not_applicable">- not applicable</span></p>
+<span class="cell not_applicable">- not applicable</span> <span class="cell">· not in that run</span></p>
 """
 _TREND = """\
 

@@ -25,13 +25,13 @@ from continuity_conformance.probe.client import RemoteProbe
 from continuity_conformance.probe.server import Probe, listening
 from continuity_conformance.run.applicability import forecast
 from continuity_conformance.run.calibrate import ask, assumed, capabilities, conclude
+from continuity_conformance.run.first_answer import HEALTH, QUICK_SECONDS, silent
 from continuity_conformance.scenario.context import Context, Observer
 from continuity_conformance.target.profile import Profile
 from continuity_conformance.target.server import Server, start_server
 from continuity_spec import Requirement
 
 _CONNECT_SECONDS: Final = 5.0
-_QUICK_SECONDS: Final = 5.0
 _GREETING_SECONDS: Final = 1.0
 
 
@@ -57,7 +57,7 @@ async def survey(
         transport = await stack.enter_async_context(recorder(seconds))
         state = SurveyState(Findings(url), profile, transport, dry_run=dry_run_at is not None)
         # The first requests are no turns, so a short timeout is enough for them.
-        quick = await stack.enter_async_context(recorder(min(seconds, _QUICK_SECONDS)))
+        quick = await stack.enter_async_context(recorder(min(seconds, QUICK_SECONDS)))
         try:
             observer = await (_observer(state, stack) if url or state.dry_run else _start(state, stack))
             await _connect(state)
@@ -115,8 +115,8 @@ async def _find_api(state: SurveyState, quick: Recorder) -> None:
     """Ask for the models: this costs nothing, and nearly every OpenAI-compatible server lists them. If there are none, try other addresses."""
     context = replace(state.context(), transport=quick)
     answer = await ask(context, "GET", address.MODELS)
-    await _require_http(state, answer)
-    if not address.looks_compatible(answer):
+    await _require_http(state, answer, context)
+    if not answer.timed_out and not address.looks_compatible(answer):
         answer = await _try_other_addresses(state, context, answer)
     names = address.model_names(answer)
     if names and state.profile.model not in names:
@@ -131,16 +131,15 @@ async def _find_api(state: SurveyState, quick: Recorder) -> None:
         state.add(Topic.API, f"GET {address.MODELS} returns no list of models: {short_text(answer)}")
 
 
-async def _require_http(state: SurveyState, answer: Answer) -> None:
+async def _require_http(state: SurveyState, answer: Answer, context: Context) -> None:
+    """Raise UnreachableError unless it speaks HTTP. A server whose list of models is slow may answer something else in time."""
     if answer.status or state.dry_run:
         return
     where = state.findings.url
     if answer.timed_out:
-        raise UnreachableError(
-            f"The server accepts the connection, but there is {answer.error}.",
-            where=where,
-            do="Check whether the server hangs, and whether the port is right.",
-        )
+        if (await ask(context, "GET", HEALTH)).timed_out:
+            raise silent(where, answer.error)
+        return
     problem = await other_than_http(where, _GREETING_SECONDS)
     raise UnreachableError(f"Something listens at this address, but {problem}.", where=where, do="Check the address.")
 

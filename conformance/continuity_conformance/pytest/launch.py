@@ -23,7 +23,7 @@ from continuity_conformance.results import write as results
 from continuity_conformance.results.baseline import load_baseline
 from continuity_conformance.results.ledger import Ledger, RunOutcome
 from continuity_conformance.results.redaction import Redactor, url_secrets
-from continuity_conformance.run.session import reach
+from continuity_conformance.run.first_answer import reach
 from continuity_conformance.run.signals import Stopped, stoppable
 from continuity_conformance.suite.release import newest, released
 from continuity_conformance.suite.select import in_areas, in_classes, select
@@ -130,11 +130,11 @@ def _reached(ledger: Ledger, bundled: ResolvedTarget | None) -> ResolvedTarget:
 
 
 def _reach(target: ResolvedTarget, seconds: float) -> None:
-    """Check that the address answers. One that does not yet is asked again until the time is over."""
+    """Check that the address takes connections. If there is time to wait, until it answers requests too, as a proxy takes connections for a server that still starts."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         with suppress(UnreachableError):
-            return reach(target)
+            return reach(target, until_ready=True)
         time.sleep(min(_PAUSE, max(0.0, deadline - time.monotonic())))
     return reach(target)
 

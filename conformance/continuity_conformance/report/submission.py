@@ -34,6 +34,17 @@ _IN_WORDS: Final = (
     (re.compile(r" — install from https?://[\w./-]+"), ""),
 )
 """Files that are not published, and hosts that a target speaks of."""
+_SOURCES: Final = (
+    (re.compile(r"(File \\?\")/[^\"\\]*/"), r"\1"),
+    (
+        re.compile(
+            r"(?<![\w:/.~-])(?:file://)?/(?:[^/\s\"'\\:]+/)+(?=[^/\s\"'\\:]+\.(?:py|[cm]?[jt]sx?|go|rb|java|kt|rs|php|cs|exs?)\b)"
+        ),
+        "",
+    ),
+    (re.compile(r"(?<![\w:/.~-])/(?:home|Users)/[^/\s\"'\\:]+/"), "~/"),
+)
+"""Where the sources of a target and its users are: in a traceback, the name of the file is enough."""
 _NAME: Final = re.compile(r"(?P<name>[\w .-]*\w) +v?(?P<version>\d[\w.+-]*)")
 
 
@@ -50,7 +61,7 @@ def problems(results: Mapping[str, Any], now: datetime) -> Iterator[str]:
     if not results["finished"]:
         yield "The run was stopped before its end. Run it again."
     elif not results["complete"]:
-        yield "Only a part of the release was selected. Run it without --area and -k."
+        yield "Only a part of the release was selected. Run it without --class, --area and -k."
     if DIGEST not in results:
         yield "There is no digest: an earlier kit wrote it. Run it again."
     elif results[DIGEST] != digest(results):
@@ -66,8 +77,8 @@ def submission(results: Mapping[str, Any]) -> Submission:
     found = _NAME.fullmatch(results["target"]["name"])
     assert found is not None, "it has no problems"
     name = re.sub(r"[^a-z0-9.-]+", "-", found["name"].lower())
-    published = json.loads(text(dict(results)))
     again = results.get("again") or {}
+    published = json.loads(_with_short_profile(text(dict(results)), again.get("profile") or ""))
     words = [
         "continuity check",
         again.get("target") or "",
@@ -84,6 +95,12 @@ def submission(results: Mapping[str, Any]) -> Submission:
     )
 
 
+def _with_short_profile(told: str, profile: str) -> str:
+    """JSON in which the profile has its name only."""
+    path, name = (json.dumps(each, ensure_ascii=False)[1:-1] for each in (cleaned(profile), Path(profile).name))
+    return told.replace(path, name) if path else told
+
+
 def text(results: dict[str, Any], project: Path | None = None) -> str:
     """The JSON that is published of results."""
     return cleaned(json.dumps(kept(results), indent=1, ensure_ascii=False), project)
@@ -94,7 +111,7 @@ def cleaned(told: str, project: Path | None = None) -> str:
     told = _SCRATCH.sub("SCRATCH", told.replace(str(user_cache()), "CACHE"))
     told = told.replace(f"{project}/", "") if project is not None else told
     told = told.replace(sys.base_prefix, "PYTHON").replace(f"{Path.home()}/", "~/")
-    for path, words in _IN_WORDS:
+    for path, words in (*_IN_WORDS, *_SOURCES):
         told = path.sub(words, told)
     return told
 

@@ -60,7 +60,7 @@ def _missing_controls(context: Context, needed: frozenset[str]) -> Iterator[tupl
         key = "legacy" if "legacy" in needed else "previous"
         yield Verdict.NOT_APPLICABLE, f"the target declares no earlier release (`{key}` in the profile)"
     if lacking := sorted(needed - context.controls.available):
-        yield Verdict.NOT_TESTED, f"no control to {', '.join(lacking)}"
+        yield Verdict.NOT_TESTED, f"no control to {', '.join(each.removeprefix('control:') for each in lacking)}"
 
 
 def _unsupported_forms(context: Context, scenario: Scenario) -> Iterator[tuple[Verdict, str]]:

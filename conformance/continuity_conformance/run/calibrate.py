@@ -13,7 +13,7 @@ from continuity_conformance.core.errors import UsageError
 from continuity_conformance.core.failure import Unmet, Untested
 from continuity_conformance.http.messages import Answer, Request, dig
 from continuity_conformance.probe.marks import answer_mark
-from continuity_conformance.run.first_answer import is_no_api, no_turn
+from continuity_conformance.run.first_answer import CAPABILITIES, first_answer, is_no_api, no_turn
 from continuity_conformance.scenario.context import Context, Declared, Observed, Target
 from continuity_conformance.scenario.dialogue import Dialogue
 from continuity_conformance.scenario.exchange import Exchange
@@ -52,8 +52,8 @@ def assumed(profile: Profile) -> Target:
 
 
 async def calibrate(context: Context) -> Dialogue:
-    """Find out what the target is, store it in the context, and return the dialogue."""
-    stated = await capabilities(context)
+    """Find out what the target is, store it in the context, and return the dialogue. Raises UnreachableError if the target answers nothing."""
+    stated = _stated_by(await first_answer(lambda path: ask(context, "GET", path), context.server.url))
     dialogue = await opening(context, stated)
     if _is_over_chat(dialogue) and await _has_no_chat(dialogue):
         responses = await _over_responses(context)
@@ -65,7 +65,10 @@ async def calibrate(context: Context) -> Dialogue:
 
 async def capabilities(context: Context) -> object:
     """The body of /v1/capabilities, whatever it is; None if there is none."""
-    answer = await ask(context, "GET", "/v1/capabilities")
+    return _stated_by(await ask(context, "GET", CAPABILITIES))
+
+
+def _stated_by(answer: Answer) -> object:
     return answer.body if answer.status == _OK else None
 
 

@@ -19,7 +19,6 @@ from continuity_conformance.core.errors import ContinuityError, KitError, Unreac
 from continuity_conformance.core.urls import public_url
 from continuity_conformance.core.verdicts import Result, Verdict, by_review, undecided
 from continuity_conformance.core.work import counted_in
-from continuity_conformance.http.connect import must_answer
 from continuity_conformance.results.blocked import blocked
 from continuity_conformance.results.ledger import Ledger, TargetFacts
 from continuity_conformance.results.redaction import redactor_of
@@ -256,9 +255,3 @@ def _internal(task: asyncio.Task[Any]) -> bool:
     """
     code = getattr(task.get_coro(), "cr_code", None)
     return code is not None and Path(code.co_filename).parent == _ASYNCIO
-
-
-def reach(target: ResolvedTarget) -> None:
-    """Check quickly that the address of a running target answers at all. Raises UnreachableError."""
-    if target.url:
-        asyncio.run(must_answer(target.url, target.profile.ca))

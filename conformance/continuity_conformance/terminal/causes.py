@@ -20,3 +20,10 @@ def cause_lines(causes: Sequence[Cause], *, whole: bool) -> Iterator[str]:
             yield from (
                 line for each in cause.evidence[:1] for line in wrapped(_INDENT + cause_text.shown(each), _INDENT)
             )
+
+
+def cause_titles(causes: Sequence[Cause]) -> Iterator[str]:
+    """A line for each cause: the first requirement that fails because of it, and what is wrong."""
+    for number, cause in enumerate(causes, 1):
+        title = cause_text.title(cause)
+        yield f"{number:4}. {title if title.startswith(cause.explains[0]) else f'{cause.explains[0]}  {title}'}"

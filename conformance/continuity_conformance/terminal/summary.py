@@ -21,7 +21,7 @@ from continuity_conformance.results.cause_text import heading
 from continuity_conformance.results.classes import easiest_first
 from continuity_conformance.results.ledger import RunOutcome
 from continuity_conformance.results.one_line import headline
-from continuity_conformance.terminal.causes import cause_lines
+from continuity_conformance.terminal.causes import cause_lines, cause_titles
 
 _INDENT: Final = " " * 9
 _ROOM_FOR_FAILURES: Final = 8
@@ -37,12 +37,16 @@ _LABELS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A list of the summary. `size` is the number of requirements; `lines` may be more or fewer. `why`: their reasons with numbers, the most frequent first."""
+    """A list of the summary. `size` is the number of its entries; `lines` may be more or fewer.
+
+    `why`: what one line says about them, the most important first: their reasons with numbers, or their ids. `short`: a line for each entry.
+    """
 
     title: str
     size: int
     lines: tuple[str, ...]
     why: tuple[str, ...] = ()
+    short: tuple[str, ...] = ()
 
     def whole(self) -> list[str]:
         return ["", f"{self.title}:", *self.lines] if self.size else []
@@ -57,14 +61,17 @@ class Section:
             line = f"{head} ({'; '.join(self.why[:shown])}{more})"
             if len(line) <= WIDTH:
                 return [line]
-        return [head]
+        return [f"{head} ({self.why[0]}"[: WIDTH - 2] + "…)"] if self.why else [head]
 
     def cut(self, room: int) -> list[str]:
         """As many lines as there is room for, and the number of the others."""
         kept = max(room - 3, 1)
         if len(self.lines) <= kept + 1:
             return self.whole()
-        return ["", f"{self.title}:", *self.lines[:kept], f"  … and {len(self.lines) - kept} more"]
+        lines = self.short or self.lines
+        if len(lines) <= kept + 1:
+            return ["", f"{self.title}:", *lines]
+        return ["", f"{self.title}:", *lines[:kept], f"  … and {len(lines) - kept} more"]
 
 
 def lines(
@@ -83,8 +90,9 @@ def lines(
             return shown
     lists = _all(each.brief() for each in others)
     room = limit - len(verdict) - len(lists) - len(tail)
-    if room - len(table) < _ROOM_FOR_FAILURES:
-        table = ["", *_short_table(outcome.results)]
+    for make in (_short_table, _total):
+        if room - len(table) < _ROOM_FOR_FAILURES:
+            table = ["", *make(outcome.results)]
     return [*verdict, *table, *first.cut(room - len(table)), *lists, *tail]
 
 
@@ -187,11 +195,17 @@ def _short_table(results: Sequence[Result]) -> Iterator[str]:
     yield from (line.replace("\u00a0", " ") for line in textwrap.wrap("   ".join(cells), WIDTH))
 
 
+def _total(results: Sequence[Result]) -> Iterator[str]:
+    """The numbers of the whole release only, for a very small screen."""
+    counts = tally.total(results).counts
+    yield f"total    {', '.join(f'{counts[verdict]} {tally.HEADS[verdict]}' for verdict in tally.columns(results))}"
+
+
 def _one_each(title: str, results: Sequence[Result], *, whole: bool) -> Section:
     """One entry for each result: as a paragraph, or cut to one line where room is short."""
     texts = [f"  {result.id:11} {result.level:8}  {cut(headline(result), _LONGEST)}" for result in results]
     lines = [line for text in texts for line in (wrapped(text, _INDENT) if whole else [_cut(text)])]
-    return Section(title, len(results), tuple(lines))
+    return Section(title, len(results), tuple(lines), tuple(result.id for result in results))
 
 
 def _causes(outcome: RunOutcome, *, whole: bool) -> Section:
@@ -199,7 +213,8 @@ def _causes(outcome: RunOutcome, *, whole: bool) -> Section:
         return Section("causes", 0, ())
     failures = len(_with(outcome, Verdict.FAIL))
     shown = tuple(cause_lines(outcome.causes, whole=whole))
-    return Section(heading(outcome.causes, failures), len(outcome.causes), shown)
+    short = tuple(_cut(line) for line in cause_titles(outcome.causes))
+    return Section(heading(outcome.causes, failures), len(outcome.causes), shown, short=short)
 
 
 def _grouped(title: str, results: Sequence[Result]) -> Section:

@@ -50,14 +50,16 @@ class Child:
             yield line.decode("utf-8", "replace").rstrip("\n")
 
     async def ended(self) -> tuple[int, str]:
-        """Wait for its end: the exit code, and what it said about an error; empty if it said nothing."""
+        """Wait for its end: the exit code, and what it said about an error; empty if there was none, such as after a note about a file that it wrote."""
         assert self._process is not None
         assert self._errors is not None
         text = (await self._errors).decode("utf-8", "replace")
         code = await self._process.wait()
+        if not code:
+            return code, ""
         # The last message is the reason; it may have more lines, such as what a target wrote before it ended.
         _, ours, message = f"\n{text}".rpartition(f"\n{_OURS}")
-        return code, message.strip() if ours else text.strip()[-_OTHERS_KEPT:] if code else ""
+        return code, message.strip() if ours else text.strip()[-_OTHERS_KEPT:]
 
     async def stop(self) -> None:
         """Stop it as Ctrl-C does: it writes its results and stops what it started. If that takes too long, it is killed."""

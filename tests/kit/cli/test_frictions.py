@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hostile import SERVERS as HOSTILE
 from processes import CONTINUITY, called
-from thread_servers import Moved, Page, http_server
+from thread_servers import Moved, Page, Stuck, http_server, silent_port
 
 from continuity_conformance.core.rerun import target_arguments
 
@@ -61,7 +61,7 @@ def test_a_page_and_a_redirect_are_no_server_of_ours(handler, brief):
         ("404", 3, "There is no OpenAI-compatible server at this address"),
         ("500", 3, "A plain turn fails: 500"),
         ("400", 2, "The target refuses a plain turn: 400"),
-        ("hangs", 3, "A plain turn fails: no complete answer in 1 s"),
+        ("hangs", 3, "The server accepts the connection, but there is no complete answer in 1 s"),
     ],
 )
 def test_a_server_on_which_no_turn_succeeds_ends_the_run_at_once(name, code, words, brief):
@@ -70,6 +70,28 @@ def test_a_server_on_which_no_turn_succeeds_ends_the_run_at_once(name, code, wor
         done = called("check", url, "--profile", brief)
 
     assert (done.returncode, words in done.stderr) == (code, True), done.stderr
+
+
+def test_a_server_whose_turns_hang_is_told_by_its_turn(brief):
+    with http_server(Stuck) as url:
+        done = called("check", url, "--profile", brief)
+
+    assert done.returncode == 3
+    assert "A plain turn fails: no complete answer in 1 s" in done.stderr
+
+
+@pytest.mark.parametrize("command", ["check", "doctor"])
+def test_a_server_that_hangs_is_named_within_fifteen_seconds(command: str, tmp_path: Path):
+    """However long its turns may take."""
+    profile = tmp_path / "slow.yaml"
+    profile.write_text("limits: {turn_seconds: 120}\n", encoding="utf-8")
+    with silent_port() as (url, _):
+        begun = time.monotonic()
+        done = called(command, url, "--profile", str(profile))
+
+    assert done.returncode == 3
+    assert time.monotonic() - begun < 15
+    assert "The server accepts the connection, but there is no complete answer in 5 s" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -119,6 +141,26 @@ def test_a_target_that_is_still_starting_is_waited_for():
             server.terminate()
 
     assert checking.returncode == 0, told
+
+
+def test_a_port_that_is_published_before_its_server_listens_is_waited_for():
+    """As with `docker run -p`: the proxy takes the connection and drops it until the server is there."""
+    with socket.create_server(("127.0.0.1", 0)) as proxy:
+        port = str(proxy.getsockname()[1])
+        command = [CONTINUITY, "check", f"http://127.0.0.1:{port}", "--wait", "60", "-k", "ECHO-02"]
+        with subprocess.Popen([*command, "--accept-untested"], stderr=subprocess.PIPE, text=True) as checking:
+            for _ in range(2):
+                proxy.accept()[0].close()
+            proxy.close()
+            with subprocess.Popen(
+                [CONTINUITY, "serve", "--db", ":memory:", "--port", port],
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            ) as server:
+                _, errors = checking.communicate(timeout=90)
+                server.terminate()
+
+    assert (checking.returncode, errors) == (0, "")
 
 
 def test_waiting_ends_with_the_same_error():
@@ -193,6 +235,15 @@ def test_the_bundled_server_calls_itself_as_users_call_it():
 
 def test_a_digit_that_is_left_out_is_put_right():
     assert 'Did you mean "DERIVE-04"?' in called("spec", "show", "derive-4").stderr
+
+
+@pytest.mark.parametrize("command", [("spec", "show"), ("explain",)])
+def test_a_word_like_no_id_is_answered_in_a_line_and_not_with_all_ids(command: tuple[str, ...]):
+    done = called(*command, "Core")
+
+    assert done.returncode == 2
+    assert "Ids are listed by: continuity spec list" in done.stderr
+    assert len(done.stderr) < 200
 
 
 @pytest.mark.parametrize(

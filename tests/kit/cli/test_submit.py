@@ -44,6 +44,36 @@ def test_failing_results_are_written_in_the_form_that_is_published(submitted, tm
     assert (folder / "command.txt").read_text().endswith("  continuity check mastra==1.71.0 --report DIR\n")
 
 
+TRACEBACK = """Its output:
+  File "/srv/my gateway/app/chat.py", line 31, in chat
+    at turn (/srv/gateway/turns.mjs:12:7)
+    at file:///opt/gateway/dist/server.js:3:1
+  cannot open /home/jane/gateway/data.db, or /Users/jane/data.db
+  POST http://127.0.0.1:9100/v1/chat/completions"""
+
+
+def test_where_a_machine_has_its_files_is_left_out(submitted, tmp_path):
+    data = results(again={"target": None, "profile": "/srv/conformance/my.yaml"})
+    data["requirements"][0]["reason"] = (
+        f"{TRACEBACK}\nRun it again: continuity run X --profile /srv/conformance/my.yaml"
+    )
+    done = submitted(with_digest(data))
+    text = (tmp_path / "listed" / "mastra-1.71.0" / "results.json").read_text(encoding="utf-8")
+
+    assert done.returncode == 0, done.stderr
+    assert [each for each in ("/srv", "/opt", "jane") if each in text] == []
+    assert json.loads(text)["requirements"][0]["reason"] == (
+        "Its output:\n"
+        '  File "chat.py", line 31, in chat\n'
+        "    at turn (turns.mjs:12:7)\n"
+        "    at server.js:3:1\n"
+        "  cannot open ~/gateway/data.db, or ~/data.db\n"
+        "  POST http://127.0.0.1:9100/v1/chat/completions\n"
+        "Run it again: continuity run X --profile my.yaml"
+    )
+    assert json.loads(text)["again"]["profile"] == "my.yaml"
+
+
 def changed(data: dict[str, Any]) -> dict[str, Any]:
     return {**data, "verdict": "conformant"}
 
@@ -52,7 +82,7 @@ def changed(data: dict[str, Any]) -> dict[str, Any]:
     ("data", "words"),
     [
         (with_digest(results(finished=False)), "stopped before its end"),
-        (with_digest(results(complete=False)), "Only a part of the release"),
+        (with_digest(results(complete=False)), "Run it without --class, --area and -k"),
         (results(), "There is no digest"),
         (changed(with_digest(results())), "was changed after the run"),
         (with_digest(results(target={**results()["target"], "name": "my gateway"})), "has no version"),

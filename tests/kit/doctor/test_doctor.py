@@ -14,7 +14,19 @@ from pathlib import Path
 
 import pytest
 from processes import CONTINUITY, serving, started
-from thread_servers import KEYS, Elsewhere, Failing, Moved, Page, Shy, Stuck, greeting_port, http_server, silent_port
+from thread_servers import (
+    KEYS,
+    Elsewhere,
+    Failing,
+    Moved,
+    Page,
+    Shy,
+    SlowModels,
+    Stuck,
+    greeting_port,
+    http_server,
+    silent_port,
+)
 
 from continuity_conformance.cli.main import main
 from continuity_conformance.core.verdicts import Verdict
@@ -110,6 +122,13 @@ def test_each_control_is_listed_with_its_provider_or_with_what_is_missing(contro
     assert missing["kill"].untested == ["DURABLE-02", "DURABLE-03", "DURABLE-04"]
     assert "no kill (needs `process:`): 3 not tested: DURABLE-02, DURABLE-03" in said(findings, Topic.CONTROLS)
     assert [line for line in sheet.lines(findings) if len(line) > 80] == []
+
+
+def test_a_missing_control_has_the_name_of_the_list(plain):
+    reasons = [each for each in looked_at(plain).findings.missing if each.startswith("no control to ")]
+
+    assert {"no control to fork", "no control to compress, link"} <= set(reasons)
+    assert [each for each in reasons if ":" in each] == []
 
 
 def test_a_wrong_token_is_not_taken_for_controls(controlled):
@@ -277,6 +296,14 @@ def test_a_server_that_hangs_is_waited_for_no_longer_than_said():
     assert findings.exit_code == 3
     assert "The server accepts the connection, but there is no complete answer in 1 s" in str(findings.error)
     assert time.monotonic() - began < 3
+
+
+def test_a_server_whose_list_of_models_hangs_is_examined_if_it_answers_at_all():
+    with http_server(SlowModels) as url:
+        findings = looked_at(url, Profile("it", limits=Limits(turn_seconds=1))).findings
+
+    assert findings.error is None
+    assert "GET /v1/models returns no list of models: no complete answer in 1 s" in said(findings, Topic.API)
 
 
 def test_a_turn_that_hangs_ends_the_visit():

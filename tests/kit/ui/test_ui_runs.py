@@ -191,6 +191,14 @@ def test_the_profile_of_the_doctor_runs(visitor: Visitor, url: str):
     assert ended["exit_code"] == 5
 
 
+def test_an_examination_that_succeeds_reports_no_error(visitor: Visitor, url: str):
+    """The command says which file it wrote, on stderr. That file is temporary, and it is no error."""
+    told = visitor.ask("POST", "/doctor", {"target": url}).json
+
+    assert told["findings"]["exit_code"] == 0
+    assert told["error"] == ""
+
+
 def test_the_events_of_a_run_come_in_order_and_again_for_who_comes_later(visitor: Visitor, url: str):
     visitor.played(target=url, only="ECHO-01 or ECHO-02")
     events = visitor.events()

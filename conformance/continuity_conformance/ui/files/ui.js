@@ -61,8 +61,9 @@ const fillProfile = (text) => {
   written = text;
   field("profile").value = text;
 };
-// A profile that was written for another address says wrong things about this one.
-const forgetProfile = () => {
+// What was found at another address, and the profile that was written for it, say wrong things about this one.
+const forgetFindings = () => {
+  field("findings").hidden = true;
   if (written && field("profile").value === written) fillProfile("");
 };
 const count = (requirements) => {
@@ -117,7 +118,8 @@ const examine = async () => {
 
 // The board
 
-const board = { run: "", tiles: new Map(), left: null };
+// `asked`: the run that was started on this page, not before it was opened.
+const board = { run: "", asked: "", tiles: new Map(), left: null };
 const group = (name) => {
   const made = element("section", "", { class: "group" });
   made.append(element("h3", name), element("div", "", { class: "tiles" }));
@@ -161,7 +163,9 @@ const tally = () => {
   for (const each of document.querySelectorAll(".group")) {
     const own = [...each.querySelectorAll(".tile")];
     const passed = own.filter((made) => made.dataset.verdict === "pass").length;
-    each.firstElementChild.textContent = `${own[0].dataset.class || "no class"} ${passed} of ${own.length} passed`;
+    const applicable = own.filter((made) => made.dataset.verdict !== "not_applicable").length;
+    const share = applicable ? `${passed} of ${applicable} passed` : WORDS.not_applicable;
+    each.firstElementChild.textContent = `${own[0].dataset.class || "no class"} ${share}`;
   }
 };
 
@@ -178,7 +182,10 @@ const start = async () => {
   field("run").disabled = true;
   const answer = await ask("/runs", form());
   const told = await reading(answer);
-  if (answer?.ok) return;
+  if (answer?.ok) {
+    board.asked = told.run;
+    return;
+  }
   running(false);
   if (told) say(told.error);
 };
@@ -196,7 +203,8 @@ const finish = async ({ run, message, began }) => {
   if (markup && board.run === run) {
     put(field("summary"), markup);
     field("summary").dataset.run = run;
-    field("summary").focus();
+    // Somebody who opens the page types an address: an earlier run does not take the focus away.
+    if (board.asked === run) field("summary").focus();
   }
   await show("/runs", field("earlier"));
 };
@@ -252,7 +260,7 @@ field("form").addEventListener("submit", (event) => {
   start();
 });
 field("form").addEventListener("input", tellChoice);
-field("target").addEventListener("input", forgetProfile);
+field("target").addEventListener("input", forgetFindings);
 field("examine").addEventListener("click", examine);
 field("stop").addEventListener("click", stop);
 tellChoice();
