@@ -64,7 +64,7 @@ class Planted:
     def defects(self) -> dict[str, str]:
         """The names of the defects, in their order, and what the author says about each."""
         rows = (self.folder / self.listed).read_text(encoding="utf-8").splitlines()
-        return {row.split("`")[1]: row for row in rows if row.startswith("| `")}
+        return {row.split("`")[1]: row for row in rows if row.startswith("| `") and "| `name` |" not in row}
 
 
 _FIRST_SERVER: Final = ("independent_server", ("-m", "server"))

@@ -4,10 +4,10 @@ from typing import Final
 from urllib.parse import quote
 
 from continuity_conformance.checks.registry import check, disturbing
+from continuity_conformance.checks.support.where_possible import where_possible
 from continuity_conformance.core.failure import Inapplicable, Unmet, Untested
 from continuity_conformance.http.messages import Answer, dig
 from continuity_conformance.scenario.dialogue import Dialogue
-from continuity_conformance.scenario.interventions import made_step
 from continuity_conformance.target.profile import DEFAULT_SESSIONS
 
 _PAGE_SIZE: Final = 100
@@ -22,17 +22,11 @@ async def one_session_of_a_slug(dialogue: Dialogue) -> None:
     before = await _listed(dialogue)
     await dialogue.do("respond", {"status": "2xx"}, conversation="$slug", say="red")
     await dialogue.do("respond", {"response": "$gone"}, conversation="$slug", say="blue")
-    await _where_possible(dialogue, "evict", response="$gone")
+    await where_possible(dialogue, "evict", response="$gone")
     await dialogue.do("respond", {"status": "2xx"}, conversation="$slug", say="green")
-    await _where_possible(dialogue, "restart")
+    await where_possible(dialogue, "restart")
     await dialogue.do("respond", {"status": "2xx"}, conversation="$slug", say="white")
     _must_be_one(await _listed(dialogue) - before)
-
-
-async def _where_possible(dialogue: Dialogue, control: str, **params: object) -> None:
-    """Do this to the target, if it has the control: without it, the turns alone can still show several sessions."""
-    if control in dialogue.context.controls.available:
-        await dialogue.interventions.do(made_step(control, params))
 
 
 async def _listed(dialogue: Dialogue) -> frozenset[str]:

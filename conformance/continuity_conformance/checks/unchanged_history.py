@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from continuity_conformance.checks.long_history import named_conversation
-from continuity_conformance.checks.registry import check
+from continuity_conformance.checks.registry import check, disturbing
+from continuity_conformance.checks.support.where_possible import where_possible
 from continuity_conformance.core.failure import Unmet, Untested
 from continuity_conformance.probe.marks import content_text
 from continuity_conformance.scenario.dialogue import Dialogue
@@ -13,9 +14,11 @@ from continuity_conformance.scenario.exchange import Exchange
 
 _WORDS: Final = (
     "two  blanks,\ttab,\r\nline, caf\u00e9 or cafe\u0301, \U0001f469\u200d\U0001f4bb, \u2028, 007, 1.10, 1e2, <b>&amp;</b>, \\u0041, "
-    '"quoted", it\'s, 100 %s {0} $1.'
+    '"quoted", it\'s, 100 %s {0} $1.  \n'
 )
-_RESULT: Final = '{"price": 1.10, "count": 1e2,  "id": 12345678901234567890, "tag": 1, "tag": 2, "name": "\\u00e9"}'
+_RESULT: Final = (
+    '  {"price": 1.10, "count": 1e2,  "id": 12345678901234567890, "tag": 1, "tag": 2, "name": "\\u00e9"} \n'
+)
 _LONG: Final = 70_000
 """Characters: more than 65,535, where some columns end."""
 
@@ -37,9 +40,10 @@ class _Said:
             raise Unmet(_difference(self.text, changed[0]), _difference(changed[0], self.text), expectation=self.what)
 
 
+@disturbing()
 @check
 async def texts_stay(dialogue: Dialogue) -> None:
-    """HISTORY-20: texts, long ones too, and results of tools are the same in a later turn as in their own."""
+    """HISTORY-20: texts, long ones too, and results of tools are the same in a later turn as in their own, and after a restart."""
     verb, selector = named_conversation(dialogue)
     said: list[_Said] = []
     red = await dialogue.do(verb, {}, say="red", **selector, **_worded(dialogue, verb))
@@ -49,8 +53,15 @@ async def texts_stay(dialogue: Dialogue) -> None:
     said += [await _of_user(dialogue, blue, dialogue.wording.user_text("blue"))] if blue.answer.accepted else []
     said += [text async for text in _results(dialogue, verb, selector)]
     last = await dialogue.do(verb, {"recalls": ["red", "last"]}, say="last", **selector)
+    _must_stay(said, await _messages(dialogue, last))
+    await where_possible(dialogue, "restart")
+    after = await dialogue.do(verb, {}, say="after", **selector)
+    _must_stay(said, await _messages(dialogue, after))
+
+
+def _must_stay(said: Sequence[_Said], messages: Sequence[Mapping[str, object]]) -> None:
     for each in said:
-        each.must_stay(await _messages(dialogue, last))
+        each.must_stay(messages)
 
 
 def _worded(dialogue: Dialogue, verb: str) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
-from urllib.parse import unquote_plus
+from urllib.parse import unquote, unquote_plus
 
 from aiohttp import web
 
@@ -124,6 +124,13 @@ class DeletedSessionKeepsItsSlug(Deletions):
 class PlusInPathIsABlank(SessionsHandler):
     async def _session(self, request: web.Request) -> Session:
         request.match_info["id"] = unquote_plus(request.raw_path.split("/")[3])
+        return await super()._session(request)
+
+
+@defect("path-decoded-twice", "Ids in paths are decoded twice: `a%2Fb` and `a/b` are one there.")
+class PathDecodedTwice(SessionsHandler):
+    async def _session(self, request: web.Request) -> Session:
+        request.match_info["id"] = unquote(request.match_info["id"])
         return await super()._session(request)
 
 

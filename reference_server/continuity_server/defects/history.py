@@ -4,9 +4,10 @@ import json
 import sqlite3
 import unicodedata
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import takewhile
 from typing import Any, ClassVar, Final
 
 from aiohttp import web
@@ -23,6 +24,7 @@ from continuity_server.rules.compress import Covered, Session
 from continuity_server.rules.echo import Fields, SessionInfo, Surface
 from continuity_server.rules.error import Case, Refusal
 from continuity_server.rules.messages import Message, Messages
+from continuity_server.store.histories import LAST, Histories
 from continuity_server.store.records import HistoryWrite, Write
 from continuity_server.store.store import Store
 from continuity_server.turn.agent import Agent
@@ -62,6 +64,14 @@ class BodyHistoryFlattened(Rules):
         new = super().new_input(messages)
         earlier = [f"{message['role']}: {message['content']}" for message in messages if message not in new]
         return [{**message, "content": "\n".join([*earlier, str(message["content"])])} for message in new]
+
+
+@defect("last-messages-all-new", "All user messages at the end of the body are new, and not only the last one.")
+class LastMessagesAllNew(Rules):
+    def new_input(self, messages: Sequence[Message]) -> Messages:
+        new = super().new_input(messages)
+        users = list(takewhile(lambda message: message["role"] == "user", reversed(messages)))
+        return users[::-1] or new
 
 
 @defect("body-history-wins", "Where the body has earlier messages, they replace the stored history.")
@@ -622,6 +632,33 @@ class LongTextCut(_RewritingCommitter):
 class StoredTextsNormalised(_RewritingCommitter):
     def _text(self, role: str, text: str) -> str:  # noqa: ARG002 - any role
         return unicodedata.normalize("NFC", text)
+
+
+@defect("tool-result-trimmed", "Blanks and line ends around the result of a tool are not stored.")
+class ToolResultTrimmed(_RewritingCommitter):
+    def _text(self, role: str, text: str) -> str:
+        return text.strip() if role == "tool" else text
+
+
+@defect(
+    "texts-normalised-on-restart", "After a restart, the texts of before reach the model in Unicode's composed form."
+)
+class TextsNormalisedOnRestart(Histories):
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        super().__init__(connection)
+        self._written: set[tuple[str, str]] = set()
+
+    def append(self, owner: str, session: str, epoch: int, messages: Iterable[Message]) -> list[int]:
+        self._written.add((owner, session))
+        return super().append(owner, session, epoch, messages)
+
+    def read(self, owner: str, session: str, epoch: int, upto: int = LAST) -> list[Message]:
+        messages = super().read(owner, session, epoch, upto)
+        known = (owner, session) in self._written
+        return messages if known else [{**each, "content": self._composed(each["content"])} for each in messages]
+
+    def _composed(self, content: Any) -> Any:
+        return unicodedata.normalize("NFC", content) if isinstance(content, str) else content
 
 
 @defect("tool-result-written-anew", "A tool's result that is JSON is parsed, and written anew for the store.")
