@@ -44,6 +44,19 @@ def test_failing_results_are_written_in_the_form_that_is_published(submitted, tm
     assert (folder / "command.txt").read_text().endswith("  continuity check mastra==1.71.0 --report DIR\n")
 
 
+def test_scenarios_that_do_not_apply_are_published_and_those_that_passed_are_not(submitted, tmp_path):
+    data = results()
+    row = next(each for each in data["requirements"] if each["verdict"] == "fail")
+    silent = {**row["evidence"][0], "scenario": "other", "outcome": "not_applicable", "kinds": [], "reason": "no slugs"}
+    row["evidence"] += [silent, {**silent, "scenario": "another", "outcome": "pass"}]
+    submitted(with_digest(data))
+    written = json.loads((tmp_path / "listed" / "mastra-1.71.0" / "results.json").read_text(encoding="utf-8"))
+    evidence = next(each["evidence"] for each in written["requirements"] if each["id"] == row["id"])
+
+    assert [(each["scenario"], each["outcome"]) for each in evidence][-1] == ("other", "not_applicable")
+    assert len(evidence) == len(row["evidence"]) - 1
+
+
 def changed(data: dict[str, Any]) -> dict[str, Any]:
     return {**data, "verdict": "conformant"}
 
