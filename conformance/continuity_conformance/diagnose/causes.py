@@ -5,26 +5,32 @@ from functools import cache
 from typing import Final
 
 from continuity_conformance.core.cause import Cause, ShownFailure
-from continuity_conformance.core.text import cut, one_line
-from continuity_conformance.core.verdicts import Evidence, Result, Verdict, clearest
+from continuity_conformance.core.verdicts import Evidence, Result, Verdict, brevity, clearest
+from continuity_conformance.diagnose.alike import are_alike, look
 from continuity_conformance.diagnose.cover import Cover
 from continuity_conformance.diagnose.match import Knowledge
 from continuity_conformance.diagnose.signatures import signatures
 from continuity_conformance.diagnose.symptoms import shown_at, symptoms
-from continuity_conformance.diagnose.unknown import ADVICE, BREAKS, FORMS, TELLING, common_way, grouped
+from continuity_conformance.diagnose.titles import title
+from continuity_conformance.diagnose.unknown import ADVICE, BREAKS, FORMS, STRICT, TELLING, common_way, grouped
 from continuity_conformance.suite.defects import defects
 from continuity_spec import load_spec
 
 _HIGH: Final = 0.85
 _MEDIUM: Final = 0.65
+_PLACES: Final = 2
+"""At how many places at least a run must fail like the defect: one alone may be chance."""
+_WHOLE: Final = 0.6
+"""How much of the signature at least a run must show."""
 _MARGIN: Final = 1.5
+_TIE: Final = 0.5
+"""A difference between two defects that says nothing: the title names both."""
 _ALTERNATIVES: Final = 3
 _RIVALS: Final = 2
 """With more defects that explain almost as much, the name says little: only the evidence does."""
 _SHOWN: Final = 2
 _FEW: Final = 2
-_TITLE: Final = 240
-_DOUBLED: Final = "doubled"
+_EARLIER: Final = "An earlier kit wrote these results, without the way in which each failure differs: run the suite again to find the causes"
 
 
 @cache
@@ -55,6 +61,8 @@ class _Diagnosis:
         self.rest: list[str] = []
         self.telling: dict[str, Evidence | None] = {}
         """The evidence by which a failure went to others of its way, although it may have more."""
+        self.named: dict[str, str] = {}
+        """What is known of a failure that went to others of its way."""
         for identity in self.run.fails:
             defect = self.cover.explained_by(identity)
             (self.groups.setdefault(defect, []) if defect else self.rest).append(identity)
@@ -69,13 +77,26 @@ class _Diagnosis:
                 self.rest += self.groups.pop(defect)
 
     def _merge_causes_of_one_way(self) -> None:
-        """Three or more causes that are all about forms, all about recommendations, or all a server that breaks, are one: a maintainer decides about them as a whole."""
+        """Three or more causes that are all about forms, all about recommendations, or all a server that breaks, are one: a maintainer decides about them as a whole.
+
+        Those whose requirement fails that they were made to break are named in its title.
+        """
         for way in (FORMS, ADVICE, BREAKS):
             merged = [defect for defect, explained in self.groups.items() if self._are_all(explained, way, defect)]
             others = sum(self._way(identity) == way for identity in self._failed(self.rest))
             for defect in merged if len(merged) + others > _FEW else ():
-                self.rest += (ids := self.groups.pop(defect))
-                self.telling |= {identity: self._clearest(identity, defect) for identity in ids}
+                self._merge(defect)
+
+    def _merge(self, defect: str) -> None:
+        names = (
+            self.knowledge.made_for.get(defect, frozenset())
+            if self._confidence(defect, self.groups[defect]) != "low"
+            else ()
+        )
+        ids = self.groups.pop(defect)
+        self.rest += ids
+        self.telling |= {identity: self._clearest(identity, defect) for identity in ids}
+        self.named |= {identity: defects()[defect].text for identity in ids if identity in names}
 
     def _are_all(self, ids: Iterable[str], way: str, defect: str) -> bool:
         return all(self._way(identity, defect) == way for identity in self._failed(ids))
@@ -90,14 +111,18 @@ class _Diagnosis:
         """
         for defect, explained in sorted(self.groups.items(), key=lambda group: len(group[1])):
             gives_way = len(explained) == 1 or self._is_doubtful(defect, explained)
-            if gives_way and all(self._nearest(identity, defect) for identity in explained):
+            rest = self._failed([*self.rest, *explained])
+            if gives_way and all(self._is_adopted(identity, rest, defect) for identity in explained):
                 self.rest += self.groups.pop(defect)
         rest = self._failed(self.rest)
         for identity in rest:
             nearest = self._nearest(identity)
-            if nearest is not None and not self._are_many(identity, rest):
+            if nearest is not None and self._is_adopted(identity, rest):
                 self.rest.remove(identity)
                 self.groups[nearest].append(identity)
+
+    def _is_adopted(self, identity: str, rest: Sequence[str], besides: str = "") -> bool:
+        return self._nearest(identity, besides) is not None and not self._are_many(identity, rest)
 
     def _is_doubtful(self, defect: str, explained: Sequence[str]) -> bool:
         """Whether passes speak against a cause that only explains differences which mean the same everywhere."""
@@ -125,12 +150,8 @@ class _Diagnosis:
         return nearest if nearest is not None and alike[nearest] else None
 
     def _alike(self, one: str, other: str) -> bool:
-        """Whether two requirements fail in the same way: in one area, or in a way that means the same in all areas."""
-        ours, theirs = self._kinds(one), self._kinds(other)
-        if ours <= TELLING:
-            # A history that is doubled shows halves of turns too; halves alone are another fault.
-            return theirs <= TELLING and bool(ours & theirs) and (_DOUBLED in ours) == (_DOUBLED in theirs)
-        return self.results[one].area == self.results[other].area and ours == theirs
+        looks = [look(self.results[each], shown) for each in (one, other) if (shown := self._clearest(each))]
+        return len(looks) > 1 and are_alike(*looks)
 
     def _kinds(self, identity: str) -> set[str]:
         return {kind for place in self.run.fails[identity] for kind in place.kinds}
@@ -143,32 +164,70 @@ class _Diagnosis:
         failed = self._failed(self.rest)
         for group in grouped((self.results[identity], self._clearest(identity)) for identity in failed):
             ids = [result.id for result in group]
-            blocked = [each for each in self.rest if self.results[each].blocked_by in ids]
+            first = self._clearest_first(ids)
+            leading = self.results[first[0]]
             yield Cause(
-                _title(group, self._clearest(ids[0])),
+                title(group, leading, self._clearest(leading.id), self._names(ids)),
                 None,
                 "unknown",
                 tuple(ids),
-                tuple(blocked),
-                evidence=self._shown(ids),
+                self._blocked_by(ids),
+                evidence=self._shown(first),
             )
+
+    def _names(self, ids: Iterable[str]) -> list[str]:
+        return list(dict.fromkeys(self.named[identity] for identity in ids if identity in self.named))
 
     def _known(self, defect: str, explained: Sequence[str]) -> Cause:
         listed = defects()[defect]
-        likeness = self.cover.likeness[defect]
-        strongest = sorted(explained, key=lambda identity: -likeness.get(identity, 0.0))
-        failed = self._failed(strongest)
+        failed = self._failed(explained)
         return Cause(
-            listed.text,
+            self._title(defect),
             defect,
             self._confidence(defect, explained),
-            tuple(self._failed(explained)),
-            tuple(identity for identity in explained if identity not in failed),
+            tuple(failed),
+            self._blocked_by(failed),
             tuple(self.knowledge.contrary(self.run, defect)),
             tuple(self.cover.alternatives(defect, _MARGIN)[:_ALTERNATIVES]),
-            self._shown(failed, defect),
+            tuple(self._besides(defect, failed)),
+            self._shown(self._clearest_first(failed, defect), defect),
             listed.issue,
         )
+
+    def _title(self, defect: str) -> str:
+        """What the defect does. Where another one fits as well, what that does too."""
+        names = [defect, *self.cover.alternatives(defect, _TIE)[:1]]
+        return ". Or: ".join(defects()[name].text.rstrip(".") for name in names)
+
+    def _besides(self, defect: str, failed: Iterable[str]) -> Iterable[str]:
+        """Where the requirements that the defect explains fail in other scenarios, in which another defect fails that was made for them."""
+        for identity in failed:
+            own = {place[0] for place in self.knowledge.signatures[defect].fails.get(identity, ())}
+            left = dict.fromkeys(place.scenario for place in self.run.fails[identity] if place.scenario not in own)
+            names = {
+                scenario: self.knowledge.made_to_fail(identity, self.run.fails[identity], scenario) for scenario in left
+            }
+            yield from (f'{identity} "{scenario}", as with {name}' for scenario, name in names.items() if own and name)
+
+    def _blocked_by(self, ids: Sequence[str]) -> tuple[str, ...]:
+        """What could not be tested because one of these fails."""
+        return tuple(result.id for result in self.results.values() if result.blocked_by in ids)
+
+    def _clearest_first(self, ids: Iterable[str], defect: str | None = None) -> list[str]:
+        """What the defect was made to break, then what binds before forms and advice, the lowest class first, and what is read quickly."""
+        own = self.knowledge.made_for.get(defect or "", frozenset())
+        return sorted(
+            ids,
+            key=lambda identity: (
+                identity not in own,
+                *_weight(self.results[identity]),
+                self._brevity(identity, defect),
+            ),
+        )
+
+    def _brevity(self, identity: str, defect: str | None) -> int:
+        shown = self._clearest(identity, defect)
+        return brevity(shown) if shown else 0
 
     def _confidence(self, defect: str, explained: Iterable[str]) -> str:
         speaks_for = sum(self.cover.likeness[defect].get(identity, 0.0) for identity in explained)
@@ -176,9 +235,22 @@ class _Diagnosis:
         share = speaks_for / (speaks_for + against)
         rivals = len(self.cover.alternatives(defect, _MARGIN))
         own = self.knowledge.made_for.get(defect, frozenset())
-        if share < _MEDIUM or rivals > _RIVALS or not own & self.run.fails.keys():
+        same, places = self._same_places(defect, explained)
+        if share < _MEDIUM or rivals > _RIVALS or not own & self.run.fails.keys() or 2 * same < places:
             return "low"
-        return "medium" if share < _HIGH or rivals else "high"
+        is_plain = same >= _PLACES and self.cover.shown(defect) >= _WHOLE
+        return "high" if share >= _HIGH and not rivals and is_plain else "medium"
+
+    def _same_places(self, defect: str, explained: Iterable[str]) -> tuple[int, int]:
+        """At how many places the failures that the defect explains are where it fails too, and at how many they are."""
+        signature = self.knowledge.signatures[defect].fails
+        found = [
+            place[:3] in {each[:3] for each in signature[identity]}
+            for identity in self._failed(explained)
+            if identity in signature
+            for place in self.run.fails[identity]
+        ]
+        return sum(found), len(found)
 
     def _failed(self, ids: Iterable[str]) -> list[str]:
         return [identity for identity in ids if self.results[identity].verdict is Verdict.FAIL]
@@ -199,17 +271,25 @@ class _Diagnosis:
         return clearest(shown_at(result, places)) or result.clearest
 
 
-def _title(group: Sequence[Result], shown: Evidence | None) -> str:
-    first = group[0]
-    if len(group) > 1 and (way := common_way(first, shown)):
-        return way
-    what = f"{shown.expectation}: expected {shown.expected}, actual {shown.actual}" if shown else first.reason
-    return cut(one_line(f"{first.id} is not met: {what or first.text}"), _TITLE)
+def _weight(result: Result) -> tuple[bool, bool, int]:
+    """How much a failure matters: forms least, then advice; what binds by its class, the lowest first."""
+    return result.class_name == STRICT, not result.level.binding, _classes().get(result.class_name, len(_classes()))
+
+
+@cache
+def _classes() -> Mapping[str, int]:
+    return {each.name: place for place, each in enumerate(load_spec().classes)}
+
+
+def cause_of_an_earlier_run(results: Sequence[Result]) -> Cause:
+    """The one cause of a run of which is not known in which way each failure differs."""
+    failed = tuple(result.id for result in results if result.verdict is Verdict.FAIL)
+    return Cause(_EARLIER, None, "unknown", failed)
 
 
 def _order(cause: Cause, failed: Mapping[str, Result]) -> tuple[int, bool, int]:
     """What to fix first: the lowest class first; within a class what binds, and then what explains and blocks most."""
-    places = {each.name: place for place, each in enumerate(load_spec().classes)}
+    places = _classes()
     own = [
         (places.get(failed[each].class_name, len(places)), not failed[each].level.binding) for each in cause.explains
     ]

@@ -100,10 +100,11 @@ class Knowledge:
 
     def whole(self, run: Symptoms, defect: str) -> float:
         """What would speak for the defect if the run showed all of its signature that the run decided."""
+        decided = run.fails.keys() | set(self.contrary(run, defect))
         return sum(
             self._likeness(identity, expected, expected)
             for identity in self.signatures[defect].fails
-            if identity in run.fails or identity in run.passes
+            if identity in decided
             if (expected := self._expected(run, identity, defect))
         )
 
@@ -112,13 +113,26 @@ class Knowledge:
         signature = self.signatures[defect]
         return identity in signature.fails or identity in signature.passes
 
+    def made_to_fail(self, identity: str, seen: Iterable[FailurePlace], scenario: str) -> str | None:
+        """The defect that was made to break a requirement and fails in the same way at one of these places of a scenario; of several, the one that fails at the fewest others."""
+        wanted = {place[:4] for place in seen if place.scenario == scenario}
+        found = [
+            name
+            for name, own in self.made_for.items()
+            if name in self.signatures and identity in own
+            if wanted & {place[:4] for place in self.signatures[name].fails.get(identity, ())}
+        ]
+        return min(found, key=lambda name: len(self.signatures[name].fails[identity]), default=None)
+
     def contrary(self, run: Symptoms, defect: str) -> list[str]:
-        """The requirements that fail with this defect and pass in the run. A claim that is not made cannot be untrue, so it says nothing."""
-        signature, own = self.signatures[defect].fails, self.made_for.get(defect, frozenset())
+        """The requirements that fail with this defect and pass in the run, in scenarios that were played. A claim that is not made cannot be untrue, so it says nothing."""
+        own = self.made_for.get(defect, frozenset())
         return [
             identity
-            for identity, places in signature.items()
-            if identity in run.passes and (identity in own or any(place.expectation != _CLAIM for place in places))
+            for identity in self.signatures[defect].fails
+            if identity in run.passes
+            if (places := self._expected(run, identity, defect))
+            if identity in own or any(place.expectation != _CLAIM for place in places)
         ]
 
     def against(self, run: Symptoms, defect: str) -> float:
@@ -162,8 +176,8 @@ def _detail_likeness(seen: Iterable[FailurePlace], expected: Iterable[FailurePla
     ]
     if not told:
         return 0.0
-    alike = (max(_share(words, each) for each in known) >= _SAME_WORDS for _, words, known in told)
-    same = sum(alike) / len(told)
+    alike = (max(_share(words, each) for each in known) for _, words, known in told)
+    same = sum(share for share in alike if share >= _SAME_WORDS) / len(told)
     other = log(_OTHER_DETAIL if any(scenario for scenario, *_ in told) else _OTHER_FINDING)
     return same * log(_SAME_DETAIL) + (1 - same) * other
 

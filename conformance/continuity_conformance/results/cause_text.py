@@ -8,6 +8,7 @@ from continuity_conformance.core.text import cut, one_line
 
 _LISTED: Final = 8
 _SHOWN: Final = 160
+_BESIDES: Final = 3
 
 
 def heading(causes: Sequence[Cause], failures: int) -> str:
@@ -36,6 +37,7 @@ def standing(cause: Cause) -> str:
     parts = [f"{cause.confidence} confidence that it is the defect {cause.defect}"]
     parts += [f"or {', '.join(cause.alternatives)}"] if cause.alternatives else []
     parts += [f"against it: {listed(cause.contrary)} passed"] if cause.contrary else []
+    parts += [f"also fails at {', '.join(cause.besides[:_BESIDES])}"] if cause.besides else []
     return "; ".join(parts)
 
 

@@ -1,0 +1,60 @@
+"""Whether two requirements fail in the same way, so that the fault of one may be that of the other."""
+
+from typing import Final, NamedTuple
+
+from continuity_conformance.core.verdicts import Evidence, Result
+from continuity_conformance.diagnose.circumstances import (
+    ANOTHER_PRINCIPAL,
+    FailedRequest,
+    circumstances,
+    failed_request,
+)
+from continuity_conformance.diagnose.unknown import STRICT, TELLING
+
+_DOUBLED: Final = "doubled"
+_FOREIGN: Final = "foreign"
+
+
+class Look(NamedTuple):
+    """How a requirement fails, by its clearest evidence."""
+
+    area: str
+    is_strict: bool
+    kinds: frozenset[str]
+    circumstances: frozenset[str]
+    request: FailedRequest
+
+
+def look(result: Result, shown: Evidence) -> Look:
+    """How it fails by this evidence, or by that of the same requirement with the fewest kinds of difference: the more there are, the more faults may be in it."""
+    shown = min((shown, *result.shown_by), key=lambda each: len(each.kinds))
+    kinds = frozenset(shown.kinds or (shown.expectation,))
+    return Look(result.area, result.class_name == STRICT, kinds, circumstances(result, shown), failed_request(shown))
+
+
+def are_alike(one: Look, other: Look) -> bool:
+    """Whether two requirements fail in the same way: in one area, or in a way that means the same in all areas. Forms are alike only among themselves."""
+    shared = one.kinds & other.kinds
+    if one.is_strict != other.is_strict or not shared:
+        return False
+    if ANOTHER_PRINCIPAL in one.circumstances & other.circumstances:
+        return True
+    if one.kinds <= TELLING:
+        return other.kinds <= TELLING and _are_alike_turns(one, other)
+    return one.area == other.area and one.kinds == other.kinds and _have_one_occasion(one, other)
+
+
+def _have_one_occasion(one: Look, other: Look) -> bool:
+    """Whether the same was done to the turns of both; where nothing was done to one of them, whether the same request fails."""
+    if one.circumstances and other.circumstances:
+        return bool(one.circumstances & other.circumstances)
+    return one.request == other.request
+
+
+def _are_alike_turns(one: Look, other: Look) -> bool:
+    """A history that is doubled shows halves of turns too. Halves alone are left by many faults, so they are alike only after the same was done to a turn."""
+    if (_DOUBLED in one.kinds) != (_DOUBLED in other.kinds):
+        return False
+    same_endpoint = _DOUBLED in one.kinds and one.request.verb == other.request.verb
+    same_area = _FOREIGN in one.kinds & other.kinds and one.area == other.area
+    return same_endpoint or same_area or bool(one.circumstances & other.circumstances)

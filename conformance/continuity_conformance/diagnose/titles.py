@@ -1,0 +1,58 @@
+"""The title of a cause: one sentence that a maintainer understands, without the body of an answer."""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from continuity_conformance.core.text import cut, one_line
+from continuity_conformance.core.verdicts import Evidence, Result
+from continuity_conformance.diagnose.unknown import ADVICE, FORMS, common_way
+
+_SENTENCE: Final = re.compile(r"(?<=[^.]\.)\s+(?=[A-Z`])")
+_BODY: Final = re.compile(r"(?<=\b\d{3}) (?!or\b)[^;]*|(?<=tells a failure):[^;]*")
+_TURNS: Final = frozenset({"sees", "recalls", "forgets", "serial", "ran"})
+_SEEN: Final = 80
+_RULE: Final = 170
+_NAMES: Final = 4
+_SAID: Final = {
+    "sees": "the model saw {actual} instead of {expected}",
+    "recalls": "the model was given {actual}; expected: {expected}",
+    "status": "the answer is {actual}, expected {expected}",
+    "session": "the answer names another session",
+    "body": "the answer is {actual}, expected {expected}",
+    "either": "it was {actual}, expected {expected}",
+}
+"""What is said of the expectations that are met most often; of another one its own words are."""
+
+
+def title(group: Sequence[Result], leading: Result, shown: Evidence | None, names: Sequence[str] = ()) -> str:
+    """The title of failures that no known defect explains. `leading`: the one to fix first; `shown`: its clearest evidence; `names`: what is known of single ones."""
+    way = common_way(leading, shown)
+    if way and (len(group) > 1 or way != ADVICE):
+        return _with_names(way, names) if way != FORMS else way
+    rule = cut(_first_sentence(leading.text), _RULE).rstrip(".")
+    more = f", and {len(group) - 1} more" if len(group) > 1 else ""
+    return f"Not met: {rule}{more}{f' ({observed(shown)})' if shown else ''}"
+
+
+def _with_names(way: str, names: Sequence[str]) -> str:
+    told = [name.rstrip(".") for name in names[:_NAMES]]
+    left = len(names) - len(told)
+    return way + (f". {'. '.join(told)}" if told else "") + (f", and {left} more" if left > 0 else "")
+
+
+def _first_sentence(text: str) -> str:
+    return _SENTENCE.split(one_line(text), maxsplit=1)[0]
+
+
+def _told(text: str, expectation: str) -> str:
+    """The text without bodies of answers. An expected "400 or 404" has none."""
+    return text if expectation in _TURNS else _BODY.sub("", text)
+
+
+def observed(shown: Evidence) -> str:
+    """What was there instead of what was expected, in words."""
+    where = f'in "{shown.scenario}" ' if shown.scenario else ""
+    words = _SAID.get(shown.expectation, "{expectation}: expected {expected}, actual {actual}")
+    expected, actual = (cut(one_line(_told(text, shown.expectation)), _SEEN) for text in (shown.expected, shown.actual))
+    return where + words.format(expectation=shown.expectation, expected=expected, actual=actual)
