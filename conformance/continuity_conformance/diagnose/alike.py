@@ -23,22 +23,35 @@ class Look(NamedTuple):
     kinds: frozenset[str]
     circumstances: frozenset[str]
     request: FailedRequest
+    all_kinds: frozenset[str]
+    """Those of all its evidence."""
 
 
 def look(result: Result, shown: Evidence) -> Look:
     """How it fails by this evidence, or by that of the same requirement with the fewest kinds of difference: the more there are, the more faults may be in it."""
     shown = min((shown, *result.shown_by), key=lambda each: len(each.kinds))
-    kinds = frozenset(shown.kinds or (shown.expectation,))
-    return Look(result.area, result.class_name == STRICT, kinds, circumstances(result, shown), failed_request(shown))
+    return Look(
+        result.area,
+        result.class_name == STRICT,
+        _kinds(shown),
+        circumstances(result, shown),
+        failed_request(shown),
+        frozenset(kind for each in (shown, *result.shown_by) for kind in _kinds(each)),
+    )
+
+
+def _kinds(evidence: Evidence) -> frozenset[str]:
+    return frozenset(evidence.kinds or (evidence.expectation,))
 
 
 def are_alike(one: Look, other: Look) -> bool:
     """Whether two requirements fail in the same way: in one area, or in a way that means the same in all areas. Forms are alike only among themselves."""
-    shared = one.kinds & other.kinds
-    if one.is_strict != other.is_strict or not shared:
+    if one.is_strict != other.is_strict:
         return False
     if ANOTHER_PRINCIPAL in one.circumstances & other.circumstances:
-        return True
+        return bool(one.all_kinds & other.all_kinds)
+    if not one.kinds & other.kinds:
+        return False
     if one.kinds <= TELLING:
         return other.kinds <= TELLING and _are_alike_turns(one, other)
     return one.area == other.area and one.kinds == other.kinds and _have_one_occasion(one, other)

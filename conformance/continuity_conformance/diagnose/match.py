@@ -114,15 +114,16 @@ class Knowledge:
         return identity in signature.fails or identity in signature.passes
 
     def made_to_fail(self, identity: str, seen: Iterable[FailurePlace], scenario: str) -> str | None:
-        """The defect that was made to break a requirement and fails in the same way at one of these places of a scenario; of several, the one that fails at the fewest others."""
-        wanted = {place[:4] for place in seen if place.scenario == scenario}
-        found = [
-            name
+        """The defect that was made to break a requirement and fails in the same way in a scenario; of several, the one that fails at the fewest places."""
+        here = [place for place in seen if place.scenario == scenario]
+        found = {
+            name: len(places)
             for name, own in self.made_for.items()
-            if name in self.signatures and identity in own
-            if wanted & {place[:4] for place in self.signatures[name].fails.get(identity, ())}
-        ]
-        return min(found, key=lambda name: len(self.signatures[name].fails[identity]), default=None)
+            if identity in own and name in self.signatures
+            if (places := self.signatures[name].fails.get(identity, ()))
+            if any(_are_same(ours, theirs) for ours in here for theirs in places)
+        }
+        return min(found, key=found.__getitem__, default=None)
 
     def contrary(self, run: Symptoms, defect: str) -> list[str]:
         """The requirements that fail with this defect and pass in the run, in scenarios that were played. A claim that is not made cannot be untrue, so it says nothing."""
@@ -139,6 +140,10 @@ class Knowledge:
         """How much the passes of the run speak against the defect: zero or less."""
         own = self.made_for.get(defect, frozenset())
         return sum(_OWN_PASSES if identity in own else _PASSES for identity in self.contrary(run, defect))
+
+
+def _are_same(ours: FailurePlace, theirs: FailurePlace) -> bool:
+    return ours[:4] == theirs[:4] and _share(_words(ours.detail), _words(theirs.detail)) >= _SAME_WORDS
 
 
 def _is_behind(place: FailurePlace, seen: Iterable[FailurePlace]) -> bool:

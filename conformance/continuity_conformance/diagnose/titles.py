@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from continuity_conformance.core.text import cut, one_line
 from continuity_conformance.core.verdicts import Evidence, Result
 from continuity_conformance.diagnose.unknown import ADVICE, FORMS, common_way
+from continuity_conformance.suite.defects import defects
 
 _SENTENCE: Final = re.compile(r"(?<=[^.]\.)\s+(?=[A-Z`])")
 _BODY: Final = re.compile(r"(?<=\b\d{3}) (?!or\b)[^;]*|(?<=tells a failure):[^;]*")
@@ -14,13 +16,13 @@ _TURNS: Final = frozenset({"sees", "recalls", "forgets", "serial", "ran"})
 _SEEN: Final = 80
 _RULE: Final = 170
 _NAMES: Final = 4
+_ALSO: Final = 2
 _SAID: Final = {
     "sees": "the model saw {actual} instead of {expected}",
     "recalls": "the model was given {actual}; expected: {expected}",
     "status": "the answer is {actual}, expected {expected}",
     "session": "the answer names another session",
     "body": "the answer is {actual}, expected {expected}",
-    "either": "it was {actual}, expected {expected}",
 }
 """What is said of the expectations that are met most often; of another one its own words are."""
 
@@ -33,6 +35,16 @@ def title(group: Sequence[Result], leading: Result, shown: Evidence | None, name
     rule = cut(_first_sentence(leading.text), _RULE).rstrip(".")
     more = f", and {len(group) - 1} more" if len(group) > 1 else ""
     return f"Not met: {rule}{more}{f' ({observed(shown)})' if shown else ''}"
+
+
+def title_of_known(defect: str, ties: Sequence[str], elsewhere: Sequence[str]) -> str:
+    """What a defect does. `ties`: others that fit as well; `elsewhere`: those that are seen where this one does not fail, and it fails at the fewer places."""
+    either = ". Or: ".join(_text(name) for name in [defect, *ties[:1]])
+    return ". Also: ".join([either, *(_text(name) for name in elsewhere[:_ALSO])])
+
+
+def _text(defect: str) -> str:
+    return defects()[defect].text.rstrip(".")
 
 
 def _with_names(way: str, names: Sequence[str]) -> str:
@@ -50,9 +62,17 @@ def _told(text: str, expectation: str) -> str:
     return text if expectation in _TURNS else _BODY.sub("", text)
 
 
+def _first_of(either: Evidence) -> Evidence:
+    """The first of several expectations of which one had to hold."""
+    expectation, _, actual = either.actual.partition("; ")[0].partition(" ")
+    expected = either.expected.partition(", or ")[0].removeprefix(f"{expectation} ")
+    return replace(either, expectation=expectation, expected=expected, actual=actual)
+
+
 def observed(shown: Evidence) -> str:
     """What was there instead of what was expected, in words."""
     where = f'in "{shown.scenario}" ' if shown.scenario else ""
+    shown = _first_of(shown) if shown.expectation == "either" else shown
     words = _SAID.get(shown.expectation, "{expectation}: expected {expected}, actual {actual}")
     expected, actual = (cut(one_line(_told(text, shown.expectation)), _SEEN) for text in (shown.expected, shown.actual))
     return where + words.format(expectation=shown.expectation, expected=expected, actual=actual)
