@@ -5,7 +5,7 @@ from typing import Final
 
 from continuity_conformance.core.verdicts import Evidence, Result, Verdict, clearest
 from continuity_conformance.diagnose.alike import Look, are_alike, look
-from continuity_conformance.diagnose.confidence import confidence
+from continuity_conformance.diagnose.confidence import MARGIN, RIVALS, confidence
 from continuity_conformance.diagnose.cover import Cover
 from continuity_conformance.diagnose.match import Knowledge
 from continuity_conformance.diagnose.symptoms import shown_at, symptoms
@@ -55,7 +55,7 @@ class Groups:
                 self._merge(defect)
 
     def _merge(self, defect: str) -> None:
-        is_sure = self.confidence(defect, self.groups[defect]) != "low"
+        is_sure = len(self.cover.alternatives(defect, MARGIN)) <= RIVALS
         names = self.knowledge.made_for.get(defect, frozenset()) if is_sure else ()
         ids = self.groups.pop(defect)
         self.rest += ids

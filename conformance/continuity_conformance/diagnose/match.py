@@ -30,6 +30,7 @@ _OTHER_FINDING: Final = 0.02
 _SAME_WORDS: Final = 0.6
 _MORE: Final = 0.7
 _CLAIM: Final = "claim"
+_HEADERS: Final = "headers"
 _PASSES: Final = log(0.1)
 _OWN_PASSES: Final = log(0.01)
 
@@ -143,7 +144,10 @@ class Knowledge:
 
 
 def _are_same(ours: FailurePlace, theirs: FailurePlace) -> bool:
-    return ours[:4] == theirs[:4] and _share(_words(ours.detail), _words(theirs.detail)) >= _SAME_WORDS
+    """Whether both fail at one place in one way. What else a header lists is the server's own."""
+    if ours[:4] != theirs[:4]:
+        return False
+    return ours.expectation == _HEADERS or _share(_words(ours.detail), _words(theirs.detail)) >= _SAME_WORDS
 
 
 def _is_behind(place: FailurePlace, seen: Iterable[FailurePlace]) -> bool:

@@ -287,7 +287,7 @@ def test_one_place_alone_is_no_high_confidence():
 
 def test_a_failure_that_is_mostly_elsewhere_is_of_low_confidence_and_says_where_another_defect_fails():
     places = {"SLUG-03": (at("missing", "evicted", "4"),)}
-    other = {"SLUG-03": (at("status 404", "restarted", "2"), at("status 404", "deleted", "2"))}
+    other = {"SLUG-03": (at("missing", "restarted", "2"), at("missing", "deleted", "2"))}
     signatures = {**KNOWLEDGE.signatures, FORKS: Symptoms(places, frozenset()), LOSES: Symptoms(other, frozenset())}
     made_for = {FORKS: frozenset({"SLUG-03"}), LOSES: frozenset({"SLUG-03"})}
     evidence = tuple(result("SLUG-03", place).evidence[0] for place in (*places["SLUG-03"], *other["SLUG-03"]))
