@@ -10,8 +10,8 @@ from continuity_conformance.diagnose.confidence import MARGIN
 from continuity_conformance.diagnose.groups import Groups
 from continuity_conformance.diagnose.match import Knowledge
 from continuity_conformance.diagnose.signatures import signatures
-from continuity_conformance.diagnose.titles import title, title_of_known
-from continuity_conformance.diagnose.unknown import STRICT, grouped
+from continuity_conformance.diagnose.titles import observed, title, title_of_known
+from continuity_conformance.diagnose.unknown import STRICT, common_way, grouped
 from continuity_conformance.suite.defects import defects
 from continuity_spec import load_spec
 
@@ -75,8 +75,18 @@ class _Diagnosis:
                 "unknown",
                 tuple(ids),
                 self._blocked_by(ids),
+                besides=tuple(self._other_ways(leading)),
                 evidence=self._shown(first),
             )
+
+    def _other_ways(self, result: Result) -> Iterator[str]:
+        """Where the requirement that gives a cause its title fails in other ways: each may be another fault."""
+        shown = self.found.clearest(result.id)
+        told = {shown.kinds} if shown and not common_way(result, shown) else {each.kinds for each in result.shown_by}
+        for each in sorted(result.shown_by, key=brevity):
+            if each.kinds not in told:
+                told.add(each.kinds)
+                yield f"{result.id} {observed(each)}"
 
     def _names(self, ids: Iterable[str]) -> list[str]:
         named = self.found.named

@@ -31,6 +31,7 @@ _SAME_WORDS: Final = 0.6
 _MORE: Final = 0.7
 _CLAIM: Final = "claim"
 _HEADERS: Final = "headers"
+_DOUBLED: Final = "doubled"
 _PASSES: Final = log(0.1)
 _OWN_PASSES: Final = log(0.01)
 
@@ -75,7 +76,7 @@ class Knowledge:
         return tuple(place for place in places if place.scenario not in silent and not _is_behind(place, seen))
 
     def _likeness(self, identity: str, seen: tuple[FailurePlace, ...], expected: tuple[FailurePlace, ...]) -> float:
-        if not _kinds(seen) & _kinds(expected):
+        if not _kinds(seen) & _kinds(expected) or _is_another_doubling(seen, expected):
             return 0.0
         rarity = log(_SHOWN * (len(self.signatures) + 2) / (self._failing[identity] + 1))
         return (
@@ -141,6 +142,12 @@ class Knowledge:
         """How much the passes of the run speak against the defect: zero or less."""
         own = self.made_for.get(defect, frozenset())
         return sum(_OWN_PASSES if identity in own else _PASSES for identity in self.contrary(run, defect))
+
+
+def _is_another_doubling(seen: Iterable[FailurePlace], expected: Iterable[FailurePlace]) -> bool:
+    """Whether every history is doubled on one side, and none on the other: whatever else differs then, it is another fault."""
+    doubled = [{_DOUBLED in place.kinds for place in places} for places in (seen, expected)]
+    return doubled in ([{True}, {False}], [{False}, {True}])
 
 
 def _are_same(ours: FailurePlace, theirs: FailurePlace) -> bool:
