@@ -1,5 +1,6 @@
 """Whether two requirements fail in the same way, so that the fault of one may be that of the other."""
 
+from collections import Counter
 from typing import Final, NamedTuple
 
 from continuity_conformance.core.verdicts import Evidence, Result
@@ -28,8 +29,9 @@ class Look(NamedTuple):
 
 
 def look(result: Result, shown: Evidence) -> Look:
-    """How it fails by this evidence, or by that of the same requirement with the fewest kinds of difference: the more there are, the more faults may be in it."""
-    shown = min((shown, *result.shown_by), key=lambda each: len(each.kinds))
+    """How it fails in most of its scenarios. Of kinds that are as frequent, the fewest count: the more there are at once, the more faults may be in it."""
+    often = Counter(each.kinds for each in result.shown_by)
+    shown = min((shown, *result.shown_by), key=lambda each: (-often[each.kinds], len(each.kinds)))
     return Look(
         result.area,
         result.class_name == STRICT,

@@ -12,6 +12,8 @@ from continuity_conformance.suite.defects import defects
 
 _SENTENCE: Final = re.compile(r"(?<=[^.]\.)\s+(?=[A-Z`])")
 _BODY: Final = re.compile(r"(?<=\b\d{3}) (?!or\b)[^;]*|(?<=tells a failure):[^;]*")
+_TOLD: Final = ", but the answer tells a failure"
+_REASON: Final = re.compile(r"""4\d\d .*?["'](?:message|msg|detail)["']:\s*["'](?P<reason>[^"{\[]{3,})""", re.DOTALL)
 _TURNS: Final = frozenset({"sees", "recalls", "forgets", "serial", "ran"})
 _SEEN: Final = 80
 _RULE: Final = 170
@@ -75,4 +77,11 @@ def observed(shown: Evidence) -> str:
     shown = _first_of(shown) if shown.expectation == "either" else shown
     words = _SAID.get(shown.expectation, "{expectation}: expected {expected}, actual {actual}")
     expected, actual = (cut(one_line(_told(text, shown.expectation)), _SEEN) for text in (shown.expected, shown.actual))
+    actual = actual.replace(_TOLD, ", and the refusal is inside the stream") + _reason(shown)
     return where + words.format(expectation=shown.expectation, expected=expected, actual=actual)
+
+
+def _reason(shown: Evidence) -> str:
+    """In which words the server refuses, if it does."""
+    found = _REASON.match(shown.actual) if shown.expectation == "status" else None
+    return f' "{cut(one_line(found["reason"]), _SEEN)}"' if found else ""

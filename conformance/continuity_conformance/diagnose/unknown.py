@@ -13,6 +13,8 @@ STRICT: Final = "Strict"
 FORMS: Final = "The form of answers and errors is not that of the OpenAPI document"
 ADVICE: Final = "Recommendations (SHOULD) are not followed"
 BREAKS: Final = "Some requests break the server: 500, or no answer at all"
+LIMITED: Final = "Requests of the run are refused with 429: the server takes fewer at a time than the run sends"
+_TOO_MANY: Final = "status 429"
 _BROKEN: Final = frozenset({"alive", "status 500", "status none"})
 
 
@@ -30,14 +32,16 @@ def common_way(result: Result, shown: Evidence | None) -> str:
         return FORMS
     if not result.level.binding:
         return ADVICE
-    return BREAKS if shown is not None and _breaks(result, shown) else ""
+    if shown is None or DISTURBED & circumstances(result, shown):
+        return ""
+    if _TOO_MANY in _kinds(shown):
+        return LIMITED
+    return BREAKS if _breaks(result, shown) else ""
 
 
 def _breaks(result: Result, shown: Evidence) -> bool:
     """Whether a request breaks the server. A turn that fails after something was done to an earlier one is another fault."""
-    return any(
-        _BROKEN.intersection(_kinds(each)) for each in (shown, *result.shown_by)
-    ) and not DISTURBED & circumstances(result, shown)
+    return any(_BROKEN.intersection(_kinds(each)) for each in (shown, *result.shown_by))
 
 
 def _kinds(shown: Evidence) -> tuple[str, ...]:
