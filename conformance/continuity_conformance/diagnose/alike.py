@@ -1,6 +1,7 @@
 """Whether two requirements fail in the same way, so that the fault of one may be that of the other."""
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from continuity_conformance.core.verdicts import Evidence, Result
@@ -30,8 +31,7 @@ class Look(NamedTuple):
 
 def look(result: Result, shown: Evidence) -> Look:
     """How it fails in most of its scenarios. Of kinds that are as frequent, the fewest count: the more there are at once, the more faults may be in it."""
-    often = Counter(each.kinds for each in result.shown_by)
-    shown = min((shown, *result.shown_by), key=lambda each: (-often[each.kinds], len(each.kinds)))
+    shown = next(iter(most_frequent(result.shown_by)), shown)
     return Look(
         result.area,
         result.class_name == STRICT,
@@ -44,6 +44,13 @@ def look(result: Result, shown: Evidence) -> Look:
 
 def _kinds(evidence: Evidence) -> frozenset[str]:
     return frozenset(evidence.kinds or (evidence.expectation,))
+
+
+def most_frequent(failing: Sequence[Evidence]) -> list[Evidence]:
+    """The evidence with the kinds of difference that most of it has."""
+    often = Counter(each.kinds for each in failing)
+    kinds = min(often, key=lambda each: (-often[each], len(each)), default=())
+    return [each for each in failing if each.kinds == kinds]
 
 
 def are_alike(one: Look, other: Look) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from continuity_conformance.core.verdicts import Evidence, Result, Verdict, clearest
-from continuity_conformance.diagnose.alike import Look, are_alike, look
+from continuity_conformance.diagnose.alike import Look, are_alike, look, most_frequent
 from continuity_conformance.diagnose.confidence import MARGIN, RIVALS, confidence
 from continuity_conformance.diagnose.cover import Cover
 from continuity_conformance.diagnose.match import Knowledge
@@ -138,4 +138,4 @@ class Groups:
             return self.telling[identity]
         result = self.results[identity]
         places = self.knowledge.signatures[defect].fails.get(identity, ()) if defect else ()
-        return clearest(shown_at(result, places)) or result.clearest
+        return clearest(shown_at(result, places)) or clearest(most_frequent(result.shown_by))

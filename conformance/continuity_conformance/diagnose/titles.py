@@ -13,7 +13,11 @@ from continuity_conformance.suite.defects import defects
 _SENTENCE: Final = re.compile(r"(?<=[^.]\.)\s+(?=[A-Z`])")
 _BODY: Final = re.compile(r"(?<=\b\d{3}) (?!or\b)[^;]*|(?<=tells a failure):[^;]*")
 _TOLD: Final = ", but the answer tells a failure"
-_REASON: Final = re.compile(r"""4\d\d .*?["'](?:message|msg|detail)["']:\s*["'](?P<reason>[^"{\[]{3,})""", re.DOTALL)
+_REASON: Final = re.compile(
+    r"""4\d\d .*?(?P<mark>["'])(?:message|msg|detail)(?P=mark):\s*(?P<quote>["'])(?![{\[])(?P<reason>.{3,}?)(?P=quote)\s*[,}\]]""",
+    re.DOTALL,
+)
+"""The message in an error."""
 _TURNS: Final = frozenset({"sees", "recalls", "forgets", "serial", "ran"})
 _SEEN: Final = 80
 _RULE: Final = 170

@@ -352,3 +352,30 @@ def test_halves_of_turns_are_one_cause_only_where_the_same_was_done_to_a_turn():
     found = causes(run, Knowledge(named, {FORKS: frozenset({"DURABLE-03"})}))
 
     assert {cause.defect: cause.explains for cause in found} == {FORKS: ("DURABLE-03", "STREAM-03"), None: ("SLUG-18",)}
+
+
+def test_a_limit_on_requests_is_no_broken_promise():
+    (cause,) = causes([result("CONTRACT-20", FailurePlace("", "1", "status", ("status 429",)))], KNOWLEDGE)
+
+    assert cause.title.startswith("Requests of the run are refused with 429")
+
+
+def test_the_title_quotes_the_message_of_a_refusal():
+    failing = result("SLUG-14", FailurePlace("the object form", "1", "status", ("status 400",)))
+    actual = '400 {"error": {"message": "Input should be a string", "param": null}}'
+    evidence = replace(failing.evidence[0], expected="2xx", actual=actual)
+
+    (cause,) = causes([replace(failing, evidence=(evidence,))], KNOWLEDGE)
+
+    assert cause.title.endswith('(in "the object form" the answer is 400 "Input should be a string", expected 2xx)')
+
+
+def test_a_cause_without_a_name_shows_how_most_scenarios_fail_and_says_in_which_other_ways():
+    shorter = result("DELETE-01", FailurePlace("a", "1", "status", ("status 404",))).evidence[0]
+    often = [result("DELETE-01", at("foreign", name)).evidence[0] for name in ("b", "c")]
+    run = [replace(result("DELETE-01", at("foreign")), evidence=(replace(shorter, actual="404"), *often))]
+
+    (cause,) = causes(run, KNOWLEDGE)
+
+    assert cause.evidence[0].scenario == "b"
+    assert cause.besides == ('DELETE-01 in "a" the answer is 404, expected red, blue',)
