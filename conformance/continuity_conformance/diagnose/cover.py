@@ -16,7 +16,8 @@ _COMMON: Final = 0.05
 same place, is not enough for one of its own."""
 _SHARE: Final = 0.3
 """How much of the signature of a defect a run must show, or nothing is said about the defect."""
-_ECHO: Final = 0.8
+_ECHO: Final = 0.75
+"""What is left of the evidence of a failure that another fitting defect was made for."""
 _EXCHANGES: Final = 40
 _NOTHING: Final = 1e-9
 

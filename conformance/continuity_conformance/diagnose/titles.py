@@ -18,7 +18,7 @@ _REASON: Final = re.compile(
     re.DOTALL,
 )
 """The message in an error."""
-_TURNS: Final = frozenset({"sees", "recalls", "forgets", "serial", "ran"})
+_TURNS: Final = frozenset({"sees", "recalls", "forgets", "serial"})
 _SEEN: Final = 80
 _RULE: Final = 170
 _NAMES: Final = 4
@@ -28,6 +28,7 @@ _SAID: Final = {
     "recalls": "the model was given {actual}; expected: {expected}",
     "status": "the answer is {actual}, expected {expected}",
     "session": "the answer names another session",
+    "serial": "no order explains what the turns saw: {actual}",
     "body": "the answer is {actual}, expected {expected}",
 }
 """What is said of the expectations that are met most often; of another one its own words are."""
