@@ -211,20 +211,7 @@ def test_three_failures_that_break_the_server_are_one_cause():
 
     assert alone.defect == FORKS
     assert (together.defect, set(together.explains)) == (None, set(broken))
-    assert together.title.startswith("Some requests break the server: 500, or no answer at all")
-
-
-def test_one_cause_of_several_names_the_defects_that_are_sure():
-    places = {identity: at("status 500") for identity in ("SLUG-03", "DELETE-01", "ISOLATE-01")}
-    two_places = (at("status 500"), at("status 500", "stream"))
-    signatures = {**KNOWLEDGE.signatures, FORKS: Symptoms({"SLUG-03": two_places}, frozenset())}
-    run = [result(identity, place) for identity, place in places.items()]
-    also = replace(run[0].evidence[0], scenario="stream")
-    run[0] = replace(run[0], evidence=(*run[0].evidence, also))
-
-    (cause,) = causes(run, Knowledge(signatures, KNOWLEDGE.made_for))
-
-    assert cause.title == (
+    assert together.title == (
         "Some requests break the server: 500, or no answer at all. "
         "A slug whose last response was evicted starts another session without a word"
     )
