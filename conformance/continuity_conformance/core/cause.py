@@ -31,6 +31,8 @@ class Cause:
     """The requirements that fail with the defect on the bundled server, and pass here."""
     alternatives: tuple[str, ...] = ()
     """Other defects that fit almost as well."""
+    besides: tuple[str, ...] = ()
+    """Where the same requirements fail too, although the defect does not: another fault may be there. Each is a requirement and a scenario."""
     evidence: tuple[ShownFailure, ...] = ()
     issue: str | None = None
     """Where the same fault was seen."""

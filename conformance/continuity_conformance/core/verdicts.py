@@ -4,11 +4,15 @@ Pure data: knows neither HTTP nor pytest.
 """
 
 import enum
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from continuity_spec import Level, Requirement
+
+_STATUS: Final = re.compile(r"(status )?\d{3}(, but the answer tells a failure)?(?= |:|$)")
 
 
 class Verdict(enum.StrEnum):
@@ -81,8 +85,19 @@ class Result:
 
 
 def clearest(evidence: Iterable[Evidence]) -> Evidence | None:
-    """The evidence that shows a failure with the fewest exchanges."""
-    return min(evidence, key=lambda each: len(each.exchanges), default=None)
+    """The evidence that says most briefly what differs; of two that are as brief, the one with fewer exchanges."""
+    return min(evidence, key=lambda each: (brevity(each), len(each.exchanges)), default=None)
+
+
+def brevity(evidence: Evidence) -> int:
+    """How much there is to read, without the body of an answer."""
+    return len(evidence.expected) + len(without_body(evidence.actual))
+
+
+def without_body(actual: str) -> str:
+    """What was there instead, without the body of an answer: "400" of `400 {"error": …`, and all of "red, blue"."""
+    status = _STATUS.match(actual)
+    return status[0] if status else actual
 
 
 def undecided(requirement: Requirement, verdict: Verdict, reason: str) -> Result:

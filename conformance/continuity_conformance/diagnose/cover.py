@@ -16,6 +16,8 @@ _COMMON: Final = 0.05
 same place, is not enough for one of its own."""
 _SHARE: Final = 0.3
 """How much of the signature of a defect a run must show, or nothing is said about the defect."""
+_ECHO: Final = 0.75
+"""What is left of the evidence of a failure that another fitting defect was made for."""
 _EXCHANGES: Final = 40
 _NOTHING: Final = 1e-9
 
@@ -23,6 +25,24 @@ _NOTHING: Final = 1e-9
 def _fits(row: Mapping[str, float], run: Symptoms, knowledge: Knowledge, defect: str) -> bool:
     """Whether the run shows enough of what the defect would show, as far as the run decided it."""
     return sum(row.values()) + knowledge.against(run, defect) >= _SHARE * knowledge.whole(run, defect)
+
+
+def _without_echoes(likeness: Mapping[str, Mapping[str, float]], knowledge: Knowledge) -> dict[str, dict[str, float]]:
+    """Less for a failure that a defect was not made to show, where it is what another fitting defect was made for: the first one may only show it as well."""
+    made_for = {
+        (name, identity)
+        for name, row in likeness.items()
+        for identity in knowledge.made_for.get(name, ())
+        if identity in row
+    }
+    named = {identity for _, identity in made_for}
+    return {
+        name: {
+            identity: value * (_ECHO if identity in named and (name, identity) not in made_for else 1.0)
+            for identity, value in row.items()
+        }
+        for name, row in likeness.items()
+    }
 
 
 class Cover:
@@ -35,12 +55,16 @@ class Cover:
             }
             for defect in knowledge.signatures
         }
-        self.likeness: Mapping[str, Mapping[str, float]] = {
-            name: row for name, row in likeness.items() if row and _fits(row, run, knowledge, name)
-        }
+        fitting = {name: row for name, row in likeness.items() if row and _fits(row, run, knowledge, name)}
+        self._shares = {name: sum(row.values()) / knowledge.whole(run, name) for name, row in fitting.items()}
+        self.likeness: Mapping[str, Mapping[str, float]] = _without_echoes(fitting, knowledge)
         price = log(max(_COMMON * len(knowledge.signatures), 1.0))
         self._price = {defect: price - knowledge.against(run, defect) for defect in self.likeness}
         self.defects = self._search()
+
+    def shown(self, defect: str) -> float:
+        """Which share of what the defect would show the run shows."""
+        return self._shares[defect]
 
     def _best(self, defects: Iterable[str]) -> dict[str, float]:
         """For each failure, how much it speaks for the defect that explains it best."""

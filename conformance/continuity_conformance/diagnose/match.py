@@ -30,6 +30,8 @@ _OTHER_FINDING: Final = 0.02
 _SAME_WORDS: Final = 0.6
 _MORE: Final = 0.7
 _CLAIM: Final = "claim"
+_HEADERS: Final = "headers"
+_DOUBLED: Final = "doubled"
 _PASSES: Final = log(0.1)
 _OWN_PASSES: Final = log(0.01)
 
@@ -74,7 +76,7 @@ class Knowledge:
         return tuple(place for place in places if place.scenario not in silent and not _is_behind(place, seen))
 
     def _likeness(self, identity: str, seen: tuple[FailurePlace, ...], expected: tuple[FailurePlace, ...]) -> float:
-        if not _kinds(seen) & _kinds(expected):
+        if not _kinds(seen) & _kinds(expected) or _is_another_doubling(seen, expected):
             return 0.0
         rarity = log(_SHOWN * (len(self.signatures) + 2) / (self._failing[identity] + 1))
         return (
@@ -100,10 +102,11 @@ class Knowledge:
 
     def whole(self, run: Symptoms, defect: str) -> float:
         """What would speak for the defect if the run showed all of its signature that the run decided."""
+        decided = run.fails.keys() | set(self.contrary(run, defect))
         return sum(
             self._likeness(identity, expected, expected)
             for identity in self.signatures[defect].fails
-            if identity in run.fails or identity in run.passes
+            if identity in decided
             if (expected := self._expected(run, identity, defect))
         )
 
@@ -112,19 +115,46 @@ class Knowledge:
         signature = self.signatures[defect]
         return identity in signature.fails or identity in signature.passes
 
+    def made_to_fail(self, identity: str, seen: Iterable[FailurePlace], scenario: str) -> str | None:
+        """The defect that was made to break a requirement and fails in the same way in a scenario; of several, the one that fails at the fewest places."""
+        here = [place for place in seen if place.scenario == scenario]
+        found = {
+            name: len(places)
+            for name, own in self.made_for.items()
+            if identity in own and name in self.signatures
+            if (places := self.signatures[name].fails.get(identity, ()))
+            if any(_are_same(ours, theirs) for ours in here for theirs in places)
+        }
+        return min(found, key=found.__getitem__, default=None)
+
     def contrary(self, run: Symptoms, defect: str) -> list[str]:
-        """The requirements that fail with this defect and pass in the run. A claim that is not made cannot be untrue, so it says nothing."""
-        signature, own = self.signatures[defect].fails, self.made_for.get(defect, frozenset())
+        """The requirements that fail with this defect and pass in the run, in scenarios that were played. A claim that is not made cannot be untrue, so it says nothing."""
+        own = self.made_for.get(defect, frozenset())
         return [
             identity
-            for identity, places in signature.items()
-            if identity in run.passes and (identity in own or any(place.expectation != _CLAIM for place in places))
+            for identity in self.signatures[defect].fails
+            if identity in run.passes
+            if (places := self._expected(run, identity, defect))
+            if identity in own or any(place.expectation != _CLAIM for place in places)
         ]
 
     def against(self, run: Symptoms, defect: str) -> float:
         """How much the passes of the run speak against the defect: zero or less."""
         own = self.made_for.get(defect, frozenset())
         return sum(_OWN_PASSES if identity in own else _PASSES for identity in self.contrary(run, defect))
+
+
+def _is_another_doubling(seen: Iterable[FailurePlace], expected: Iterable[FailurePlace]) -> bool:
+    """Whether every history is doubled on one side, and none on the other: whatever else differs then, it is another fault."""
+    doubled = [{_DOUBLED in place.kinds for place in places} for places in (seen, expected)]
+    return doubled in ([{True}, {False}], [{False}, {True}])
+
+
+def _are_same(ours: FailurePlace, theirs: FailurePlace) -> bool:
+    """Whether both fail at one place in one way. What else a header lists is the server's own."""
+    if ours[:4] != theirs[:4]:
+        return False
+    return ours.expectation == _HEADERS or _share(_words(ours.detail), _words(theirs.detail)) >= _SAME_WORDS
 
 
 def _is_behind(place: FailurePlace, seen: Iterable[FailurePlace]) -> bool:
@@ -162,8 +192,8 @@ def _detail_likeness(seen: Iterable[FailurePlace], expected: Iterable[FailurePla
     ]
     if not told:
         return 0.0
-    alike = (max(_share(words, each) for each in known) >= _SAME_WORDS for _, words, known in told)
-    same = sum(alike) / len(told)
+    alike = (max(_share(words, each) for each in known) for _, words, known in told)
+    same = sum(share for share in alike if share >= _SAME_WORDS) / len(told)
     other = log(_OTHER_DETAIL if any(scenario for scenario, *_ in told) else _OTHER_FINDING)
     return same * log(_SAME_DETAIL) + (1 - same) * other
 

@@ -16,6 +16,8 @@ _SEPARATOR: Final = " · "
 _VARYING: Final = re.compile(r"\b\w*[-_]?[0-9a-f]{6,}\b|\S*\d\S*|(?<!\S)/\S+")
 """Ids, numbers and paths in a text, which differ from run to run and from machine to machine."""
 _DETAIL: Final = 40
+_TOLD: Final = "but the answer tells a failure"
+"""What evidence says of a stream that began with 200 and then tells an error."""
 
 
 class FailurePlace(NamedTuple):
@@ -34,15 +36,23 @@ class FailurePlace(NamedTuple):
 
 def read_place(text: str) -> FailurePlace:
     scenario, step, expectation, kinds, detail = text.rsplit(_SEPARATOR, 4)
-    return FailurePlace(scenario, step, expectation, tuple(kinds.split(", ")), detail)
+    return _comparable(FailurePlace(scenario, step, expectation, tuple(kinds.split(", ")), detail))
+
+
+def _comparable(place: FailurePlace) -> FailurePlace:
+    """The place without what each server words as it likes: the body of an answer with another status. A failure told inside a stream is no acceptance."""
+    if not place.kinds[0].startswith("status "):
+        return place
+    kinds = tuple(f"{kind} told" if _TOLD in place.detail else kind for kind in place.kinds)
+    return place._replace(kinds=kinds, detail="")
 
 
 @dataclass(frozen=True, slots=True)
 class Symptoms:
     """What a run shows. A requirement that is neither in `fails` nor in `passes` was not decided, and says nothing.
 
-    A requirement that is blocked by another one counts as failing here: it fails in the same way, for the same cause. `silent`: the scenarios of failing
-    requirements that do not apply to the target, or could not be tested on it.
+    A requirement that is blocked by another one counts as failing here: it fails in the same way, for the same cause. `silent`: the scenarios of each
+    requirement that do not apply to the target, or could not be tested on it.
     """
 
     fails: Mapping[str, tuple[FailurePlace, ...]]
@@ -57,7 +67,7 @@ def symptoms(results: Iterable[Result]) -> Symptoms:
     return Symptoms(
         {result.id: _places(result) for result in failing},
         frozenset(result.id for result in found if result.verdict is Verdict.PASS),
-        {result.id: _silent(result) for result in failing},
+        {result.id: silent for result in found if (silent := _silent(result))},
     )
 
 
@@ -71,7 +81,7 @@ def _silent(result: Result) -> frozenset[str]:
     )
 
 
-def _failing(result: Result) -> list[Evidence]:
+def failing(result: Result) -> list[Evidence]:
     """The evidence of what fails; of a requirement that is blocked as a whole, what would fail if it were not."""
     return result.shown_by or [
         each for each in result.evidence if each.outcome is Verdict.NOT_TESTED and each.expectation
@@ -80,7 +90,7 @@ def _failing(result: Result) -> list[Evidence]:
 
 def _places(result: Result) -> tuple[FailurePlace, ...]:
     """The different places at which a requirement fails."""
-    return tuple(dict.fromkeys(place_of(each, result.id) for each in _failing(result)))[:_PLACES_KEPT]
+    return tuple(dict.fromkeys(place_of(each, result.id) for each in failing(result)))[:_PLACES_KEPT]
 
 
 def shown_at(result: Result, places: Iterable[FailurePlace]) -> list[Evidence]:
@@ -101,13 +111,14 @@ def place_of(evidence: Evidence, requirement: str) -> FailurePlace:
     always = requirement in _judged_everywhere()
     number = _NUMBER.match(evidence.step)
     step = evidence.expected if evidence.expectation == "claim" else number.group() if number else ""
-    return FailurePlace(
+    place = FailurePlace(
         "" if always else _scenario(evidence),
         "" if always else _short(step),
         evidence.expectation,
         tuple(sorted(evidence.kinds)) or (evidence.expectation,),
         _short(_VARYING.sub("*", evidence.actual)),
     )
+    return _comparable(place)
 
 
 def _scenario(evidence: Evidence) -> str:

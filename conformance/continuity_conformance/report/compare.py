@@ -115,6 +115,9 @@ class Comparison:
     def causes(self) -> Iterator[tuple[ComparedRun, ComparedRun, CauseChanges]]:
         """Each run, the next run, and the causes that are gone or new in it."""
         for before, after in pairwise(self.runs):
+            if not (before.report.tells_kinds and after.report.tells_kinds):
+                yield before, after, CauseChanges((), ())
+                continue
             old, new = ({_same(cause): title(cause) for cause in run.report.causes} for run in (before, after))
             fixed = tuple(text for key, text in old.items() if key not in new)
             yield before, after, CauseChanges(fixed, tuple(text for key, text in new.items() if key not in old))

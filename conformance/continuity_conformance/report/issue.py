@@ -24,6 +24,8 @@ def why_none(report: Report) -> str:
     """Why no issues are written for a run; empty if they can be."""
     if not report.causes:
         return "the run has no causes to report"
+    if not report.tells_kinds:
+        return "an earlier kit wrote the results, and the causes cannot be told from them: run the suite again"
     if not report.finished:
         return "the run did not finish, so an issue could blame the wrong cause"
     if report.with_verdict(Verdict.ERROR):

@@ -1,4 +1,4 @@
-"""What a run publishes: every verdict with its reason, and of each scenario that failed or was blocked the first failure. Nothing of the machine.
+"""What a run publishes: every verdict with its reason, and of each scenario that did not pass the first evidence. Nothing of the machine.
 
 `continuity submit` checks that results are fit to be listed beside those of others, and writes them in this form.
 """
@@ -20,6 +20,9 @@ DAYS: Final = 90
 """How old results may be: servers and the suite change."""
 _DROPPED: Final = {"scenarios", "why", "origin", "how", "question", "checked", "build", "pitfalls"}
 """What the spec says about a requirement: it stands in the spec."""
+_UNDECIDED: Final = {"not_applicable", "not_tested"}
+_DECIDED: Final = {"pass", "fail"}
+"""Of these requirements it is also published which scenarios say nothing: a cause that would show there has nothing against it."""
 _SCRATCH: Final = re.compile(rf"(?:/tmp|{re.escape(tempfile.gettempdir())})/continuity-[\w-]+")
 _IN_WORDS: Final = (
     (re.compile(r"saved as CACHE/found/[\w-]+\.yaml"), "the run saved it as a scenario"),
@@ -117,18 +120,23 @@ def cleaned(told: str, project: Path | None = None) -> str:
 
 
 def kept(results: Mapping[str, Any]) -> dict[str, Any]:
-    """What is published of results: verdicts, reasons, and the first failure of each scenario."""
+    """What is published of results: verdicts, reasons, and the first evidence of each scenario that did not pass."""
     return {**results, "requirements": [_requirement(each) for each in results["requirements"]]}
 
 
 def _requirement(each: Mapping[str, Any]) -> dict[str, Any]:
     first: dict[tuple[str, str], dict[str, Any]] = {}
-    for evidence in each["evidence"]:
-        if evidence["outcome"] == "fail" or evidence.get("kinds"):
-            told_in_text = {**evidence, "exchanges": [], "interventions": []}
-            first.setdefault((evidence["scenario"], evidence["example"]), told_in_text)
+    silent = [evidence for evidence in each["evidence"] if evidence["outcome"] in _UNDECIDED]
+    for evidence in [*filter(_shows_failure, each["evidence"]), *(silent if each.get("verdict") in _DECIDED else [])]:
+        told_in_text = {**evidence, "exchanges": [], "interventions": []}
+        first.setdefault((evidence["scenario"], evidence["example"]), told_in_text)
     told = {key: value for key, value in each.items() if key not in _DROPPED}
     return {**told, "evidence": list(first.values())}
+
+
+def _shows_failure(evidence: Mapping[str, Any]) -> bool:
+    """Whether it is of a scenario that failed, or would have if it were not blocked."""
+    return evidence["outcome"] == "fail" or bool(evidence.get("kinds"))
 
 
 def now() -> datetime:

@@ -8,6 +8,7 @@ from continuity_conformance.core.text import cut, one_line
 
 _LISTED: Final = 8
 _SHOWN: Final = 160
+_BESIDES: Final = 3
 
 
 def heading(causes: Sequence[Cause], failures: int) -> str:
@@ -32,11 +33,15 @@ def effect(cause: Cause) -> str:
 def standing(cause: Cause) -> str:
     """How sure the match is, and what speaks against it."""
     if cause.defect is None:
-        return "matches no known defect"
+        return f"matches no known defect{_also(cause)}"
     parts = [f"{cause.confidence} confidence that it is the defect {cause.defect}"]
     parts += [f"or {', '.join(cause.alternatives)}"] if cause.alternatives else []
     parts += [f"against it: {listed(cause.contrary)} passed"] if cause.contrary else []
-    return "; ".join(parts)
+    return "; ".join(parts) + _also(cause)
+
+
+def _also(cause: Cause) -> str:
+    return f"; also fails: {', '.join(cause.besides[:_BESIDES])}" if cause.besides else ""
 
 
 def shown(failure: ShownFailure) -> str:

@@ -10,12 +10,14 @@ from typing import Any
 
 import msgspec
 
+from continuity_conformance.core.cause import Cause
 from continuity_conformance.core.errors import UsageError
 from continuity_conformance.core.text import one_line, visible
-from continuity_conformance.core.verdicts import counts
-from continuity_conformance.diagnose.causes import causes
+from continuity_conformance.core.verdicts import Verdict, counts
+from continuity_conformance.diagnose.causes import cause_of_an_earlier_run, causes
 from continuity_conformance.results.recorded import Report
-from continuity_spec import Document
+from continuity_conformance.results.shortened import completed, is_shortened
+from continuity_spec import Document, load_spec
 from continuity_spec.load.schema import violations
 
 
@@ -38,7 +40,13 @@ def read(path: Path) -> Report:
 
 def diagnosed(report: Report) -> Report:
     """The report with the causes that this kit finds."""
-    return msgspec.structs.replace(report, causes=causes(report.results))
+    return msgspec.structs.replace(report, causes=_causes(report))
+
+
+def _causes(report: Report) -> tuple[Cause, ...]:
+    if report.with_verdict(Verdict.FAIL) and not report.tells_kinds:
+        return (cause_of_an_earlier_run(report.results),)
+    return causes(completed(report) if is_shortened(report) else report.results)
 
 
 def _json(path: Path) -> Any:
@@ -66,11 +74,20 @@ def _unreadable(problem: str, path: Path) -> UnreadableResultsError:
 def _completed(data: Mapping[str, Any]) -> dict[str, Any]:
     """The data with what an old file lacks, and with each requirement's result in a field of its own."""
     again = data.get("again") or {"target": data["target"]["url"], "profile": None}
-    return {**data, "again": again, "requirements": [_with_result(each) for each in data["requirements"]]}
+    kinds = any("kinds" in evidence for each in data["requirements"] for evidence in each["evidence"])
+    rows = [_with_result(each) for each in data["requirements"]]
+    return {**data, "again": again, "tells_kinds": kinds, "requirements": rows}
 
 
 def _with_result(requirement: Mapping[str, Any]) -> dict[str, Any]:
     failures = (each["failure"] for each in requirement["evidence"])
     derived = {"failure": next(filter(None, failures), ""), "pack": requirement.get("pack") or ""}
-    derived |= {"class_name": requirement.get("class") or "", "blocked_by": requirement.get("blocked_by") or ""}
+    derived |= {"class_name": _class_of(requirement), "blocked_by": requirement.get("blocked_by") or ""}
     return {"question": requirement["text"], **requirement, "result": {**requirement, **derived}}
+
+
+def _class_of(requirement: Mapping[str, Any]) -> str:
+    """The class of a requirement. An early kit did not write it."""
+    if "class" in requirement:
+        return requirement["class"] or ""
+    return next((each.class_name for each in load_spec().requirements if each.id == requirement["id"]), "")

@@ -145,6 +145,8 @@ class Report(Struct, frozen=True):
     counts: Mapping[Verdict, int]
     rows: tuple[RecordedRequirement, ...] = msgspec.field(name="requirements")
     causes: tuple[Cause, ...] = ()
+    tells_kinds: bool = True
+    """Whether the file says in which way each failure differs. A file of an early kit does not."""
 
     @property
     def results(self) -> tuple[Result, ...]:

@@ -76,7 +76,7 @@ class LongerKeyTaken(Rules):
         return super().is_key(known, sent[: len(known)])
 
 
-@defect("long-id-not-told", "An id of more than 200 characters is not told.")
+@defect("long-id-not-told", "A long id, such as one of more than 200 characters, is not told.")
 class LongIdNotTold(Rules):
     def answer_fields(self, session_info: SessionInfo) -> Fields:
         return super().answer_fields(session_info) if len(session_info.id) <= 200 else []  # noqa: PLR2004 - that is the defect

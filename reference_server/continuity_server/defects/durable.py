@@ -188,7 +188,7 @@ class AnswerOnly(Committer):
 
 @defect(
     "kill-leaves-half-turn",
-    "The user's message is stored before the model is asked: a kill leaves it there without an answer.",
+    "The question is stored before the model is asked: a turn that is killed or fails leaves it there without an answer.",
     "hermes-agent 0.19.0",
     also=(AnswerOnly,),
 )

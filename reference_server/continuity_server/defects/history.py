@@ -288,7 +288,9 @@ class BrokenStreamStored(LeavingAgent):
 
 
 @defect(
-    "error-text-as-answer", "A failed model call is answered 200, with the error as the text.", "hermes-agent 0.19.0"
+    "error-text-as-answer",
+    "A failed model call is answered as if it had succeeded, such as 200 with the error as the text.",
+    "hermes-agent 0.19.0",
 )
 class ErrorTextAsAnswer(Agent):
     async def _ask_model(self, turn: Turn) -> TurnOutput:
@@ -308,7 +310,10 @@ class UnstoredTurnAcknowledged(Committer):
             await super().commit(write)
 
 
-@defect("system-prompt-dropped", "A system prompt sent with the header does not reach the model.")
+@defect(
+    "system-prompt-dropped",
+    "A system prompt sent with the header does not reach the model, on the first turn or a later one.",
+)
 class SystemPromptDropped(Rules):
     def turn_prompts(self, messages: Sequence[Message]) -> Messages:  # noqa: ARG002 - that is the defect
         return []

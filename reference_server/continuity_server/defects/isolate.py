@@ -226,7 +226,7 @@ class TwoHeadersJoined(Rules):
         return super().id_in([(header, ",".join(sent))] if sent else [], header)
 
 
-@defect("long-id-is-500", "An id of more than 256 characters is a 500.", "nanobot 0.3.5")
+@defect("long-id-is-500", "A long id, such as one of more than 256 characters, is a 500.", "nanobot 0.3.5")
 class LongIdIs500(Rules):
     def checked_id(self, value: str) -> str:
         if len(value) > MAX_ID:
@@ -726,7 +726,7 @@ class ErrorAsPlainText(Rules):
         return f"Error: {body['error']['message']}", "text/plain"
 
 
-@defect("error-without-envelope", "Errors are JSON of their own kind, which OpenAI clients cannot read.")
+@defect("error-without-envelope", "Errors lack fields of the error envelope of OpenAI.")
 class ErrorWithoutEnvelope(Rules):
     def error_text(self, body: dict[str, Any]) -> tuple[str, str]:
         return super().error_text({"detail": body["error"]["message"]})

@@ -160,7 +160,7 @@ class ConversationsSharedByPrincipals(Store):
 
 @defect(
     "wellformed-unknown-response-accepted",
-    "A previous_response_id is refused for its form only: an unknown one of the right form starts a new session.",
+    "A previous_response_id is refused for its form only: an unknown one of the right form is accepted.",
     "azure-ai-agentserver",
 )
 class WellformedUnknownResponseAccepted(Resolver):
@@ -242,7 +242,7 @@ class NullIsStoreFalse(Agent):
         return await super().turn(replace(request, store=False) if null else request, sink)
 
 
-@defect("response-ids-are-patterns", "A response id is looked up as a pattern, in which % stands for anything.")
+@defect("response-ids-are-patterns", "A response id that was changed, such as by a % in it, still finds the response.")
 class ResponseIdsArePatterns(Store):
     def response(self, owner: str, response: str) -> StoredResponse | None:
         rows = self._read("SELECT response_id FROM responses WHERE owner=? AND response_id LIKE ?", owner, response)

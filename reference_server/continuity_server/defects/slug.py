@@ -109,7 +109,7 @@ class SlugAmnesiaAfterEviction(HistoryReader):
 
 @defect(
     "previous-response-unknown-starts-fresh",
-    "A previous_response_id that cannot be found starts a new session without a word.",
+    "A previous_response_id that cannot be found is accepted.",
     "openclaw 2026.9.6",
 )
 class PreviousResponseUnknownStartsFresh(Resolver):
@@ -122,7 +122,7 @@ class PreviousResponseUnknownStartsFresh(Resolver):
             return self._fresh(request.principal)
 
 
-@defect("slug-and-previous-both-accepted", "A slug beside a previous_response_id is accepted, and the slug wins.")
+@defect("slug-and-previous-both-accepted", "A slug beside a previous_response_id is accepted.")
 class SlugAndPreviousBothAccepted(Rules):
     def check_one_of(self, slug: str | None, previous: str | None) -> None:
         pass
@@ -166,9 +166,7 @@ class StoreFalseStoresResponse(_StoringAgent):
         return replace(super()._part(turn, write, body), response=(turn.request.answer_id, body))
 
 
-@defect(
-    "store-false-ignored", "`store: false` counts for nothing: the turn is stored like any other.", "openclaw 2026.9.6"
-)
+@defect("store-false-ignored", "`store: false` is ignored: a later turn sees what was said.", "openclaw 2026.9.6")
 class StoreFalseIgnored(Agent):
     async def _answer_unstored(self, turn: Turn) -> Outcome:
         return await self._answer(turn)

@@ -87,7 +87,7 @@ class ResponseStreamWithoutCompleted(ResponseEvents):
 
 @defect(
     "failed-response-stream-completes",
-    "A streamed response whose model breaks off ends as response.completed, with as much of the answer as there was.",
+    "A streamed response whose model breaks off ends as response.completed.",
 )
 class FailedResponseStreamCompletes(ResponseEvents):
     async def _fail(self, refusal: Refusal) -> None:  # noqa: ARG002 - that is the defect
@@ -124,7 +124,7 @@ class HangUpLeavesHalfTurn(Agent):
         return replace(output, messages=()) if turn.sink.gone else output
 
 
-@defect("hang-up-leaves-cut-answer", "A client that hangs up leaves as much of the answer as it got.")
+@defect("hang-up-leaves-cut-answer", "A client that hangs up leaves half a turn, such as a cut answer.")
 class HangUpLeavesCutAnswer(Agent):
     async def _ask_model(self, turn: Turn) -> TurnOutput:
         output = await super()._ask_model(turn)
@@ -188,7 +188,10 @@ class StreamedCallsLoseArguments(_StreamedMessagesStoredOtherwise):
         return {**message, "tool_calls": calls} if calls else message
 
 
-@defect("streamed-letters-dropped", "Letters outside ASCII of a streamed answer are not stored.")
+@defect(
+    "streamed-letters-dropped",
+    "A streamed answer is not stored like a plain one, such as without letters outside ASCII.",
+)
 class StreamedLettersDropped(_StreamedMessagesStoredOtherwise):
     def stored(self, message: Message) -> Message:
         text = str(message.get("content") or "")
@@ -233,7 +236,7 @@ class StreamedTextBesideCallDropped(_StreamedMessagesStoredOtherwise):
         return {**message, "content": None} if message.get("tool_calls") else message
 
 
-@defect("done-counts-as-finish", "A stream of the model that ends with [DONE] counts as a whole answer.")
+@defect("done-counts-as-finish", "A stream of the model without a finish_reason counts as a whole answer.")
 class DoneCountsAsFinish(HttpModel):
     def _chunk(self, data: bytes) -> dict[str, Any]:
         return {"choices": [{"finish_reason": "stop"}]} if data == b"[DONE]" else super()._chunk(data)

@@ -74,6 +74,19 @@ def test_where_a_machine_has_its_files_is_left_out(submitted, tmp_path):
     assert json.loads(text)["again"]["profile"] == "my.yaml"
 
 
+def test_scenarios_that_do_not_apply_are_published_and_those_that_passed_are_not(submitted, tmp_path):
+    data = results()
+    row = next(each for each in data["requirements"] if each["verdict"] == "fail")
+    silent = {**row["evidence"][0], "scenario": "other", "outcome": "not_applicable", "kinds": [], "reason": "no slugs"}
+    row["evidence"] += [silent, {**silent, "scenario": "another", "outcome": "pass"}]
+    submitted(with_digest(data))
+    written = json.loads((tmp_path / "listed" / "mastra-1.71.0" / "results.json").read_text(encoding="utf-8"))
+    evidence = next(each["evidence"] for each in written["requirements"] if each["id"] == row["id"])
+
+    assert [(each["scenario"], each["outcome"]) for each in evidence][-1] == ("other", "not_applicable")
+    assert len(evidence) == len(row["evidence"]) - 1
+
+
 def changed(data: dict[str, Any]) -> dict[str, Any]:
     return {**data, "verdict": "conformant"}
 

@@ -8,6 +8,8 @@ import pytest
 
 from continuity_conformance.core.verdicts import Verdict
 from continuity_conformance.results.read import UnreadableResultsError, read
+from continuity_conformance.results.shortened import completed
+from continuity_spec import load_spec
 
 PUBLISHED = sorted(Path(__file__).parents[3].glob("docs/results/*/results.json"))
 
@@ -79,6 +81,28 @@ def test_what_an_old_kit_did_not_record_has_a_default(tmp_path: Path):
     assert (row.result.failure, row.result.evidence[0].interventions) == ("the whole text", None)
     assert report.classes[0].counts[Verdict.FAIL] == 1
     assert report.failed == [row]
+
+
+def test_results_without_the_kinds_of_difference_have_one_cause_that_asks_for_another_run(tmp_path: Path):
+    report = read(saved(results_of_an_old_kit(), tmp_path))
+
+    assert [(cause.defect, cause.explains) for cause in report.causes] == [(None, ("ECHO-01",))]
+    assert "run the suite again" in report.causes[0].title
+
+
+def test_the_class_of_a_requirement_that_an_old_kit_did_not_write_is_that_of_the_spec(tmp_path: Path):
+    report = read(saved(results_of_an_old_kit(), tmp_path))
+
+    assert report.rows[0].result.class_name == load_spec().requirement("ECHO-01").class_name
+
+
+def test_of_published_results_without_them_the_scenarios_that_do_not_apply_are_told_from_the_spec():
+    report = read(next(path for path in PUBLISHED if path.parent.name == "letta-0.32.18"))
+    whole = {result.id: result for result in completed(report)}
+    silent = {each.scenario for each in whole["SLUG-23"].evidence if each.outcome is Verdict.NOT_APPLICABLE}
+
+    assert {"a slug", "reading the response"} <= silent
+    assert "a chain" not in silent
 
 
 def test_fields_of_a_later_kit_are_ignored(tmp_path: Path):

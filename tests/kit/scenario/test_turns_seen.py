@@ -38,3 +38,10 @@ def test_half_a_turn_beside_a_doubled_one_is_a_failure_of_its_own():
     seen = ["red (no answer)", "red", "blue (no answer)", "green"]
 
     assert differences(["red", "maybe blue", "green"], seen) == ("doubled", "partial")
+
+
+def test_copies_of_a_turn_that_the_model_did_not_see_are_missing():
+    copies = {"red": ["red/1", "red/2"]}
+
+    assert differences(["each red", "blue"], ["red/2", "blue"], copies) == ("missing",)
+    assert differences(["each red", "blue"], ["blue", "red/1", "red/2"], copies) == ("reordered",)

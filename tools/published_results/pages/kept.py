@@ -56,6 +56,11 @@ def failed(requirement: dict[str, Any]) -> list[dict[str, Any]]:
     return [each for each in requirement["evidence"] if each.get("outcome", "fail") == "fail"]
 
 
+def shown(requirement: dict[str, Any]) -> list[dict[str, Any]]:
+    """The evidence of what fails, and of what would fail if nothing blocked it."""
+    return [each for each in requirement["evidence"] if each.get("outcome", "fail") == "fail" or each.get("kinds")]
+
+
 def doubles(evidence: dict[str, Any]) -> bool:
     """Whether the model saw a turn twice, first without its answer, and otherwise what was expected: nothing is missing, and nothing is there that is not expected."""
     again = bool(_DOUBLED.search(evidence["actual"]))

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from continuity_conformance.report.markdown import table
-from pages.kept import RESULTS, blocked_by, doubles, failed, requirements
+from pages.kept import RESULTS, blocked_by, doubles, failed, requirements, shown
 
 NOT_RUN = "not run"
 HOLDS = "holds"
@@ -99,7 +99,7 @@ def told(folder: Path, shown_by: str) -> str:
         return NOT_RUN
     name, part, last = named(shown_by)
     found = requirements(folder)[name]
-    seen = [each for each in found["evidence"] if part in {"", each["scenario"], each["example"]}]
+    seen = [each for each in shown(found) if part in {"", each["scenario"], each["example"]}]
     first = next(iter([each for each in seen if each in failed(found)] or seen), None)
     if first and (not last or _step(first) <= last):
         return f"{'fail' if first in failed(found) else 'blocked'} at {first['expectation']}{_detail(first)}"

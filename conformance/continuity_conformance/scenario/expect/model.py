@@ -27,7 +27,8 @@ async def sees(record: Record, exchange: Exchange, wanted: Any) -> None:
     pattern = [exchange.label if label == exchange.step.params.get("say") else label for label in wanted]
     seen = list(exchange.seen or ())
     if not matches(pattern, seen, record.copies) and not fits_window(record, pattern, seen):
-        raise Unmet(listed(pattern), listed(exchange.seen or ()), kinds=differences(pattern, exchange.seen or ()))
+        kinds = differences(pattern, exchange.seen or (), record.copies)
+        raise Unmet(listed(pattern), listed(exchange.seen or ()), kinds=kinds)
 
 
 def fits_window(record: Record, pattern: Sequence[str], seen: Sequence[str]) -> bool:
@@ -53,10 +54,14 @@ def is_end(pattern: Sequence[str], seen: Sequence[str], copies: Mapping[str, Seq
     return False
 
 
-def differences(pattern: Sequence[str], seen: Sequence[str]) -> tuple[str, ...]:
-    """In which ways the turns that the model saw differ from those of a pattern."""
+def differences(
+    pattern: Sequence[str], seen: Sequence[str], copies: Mapping[str, Sequence[str]] | None = None
+) -> tuple[str, ...]:
+    """In which ways the turns that the model saw differ from those of a pattern. `copies`: the turns that `each x` stands for."""
     expected = {label.removeprefix("maybe ").removeprefix("each ") for label in pattern}
     needed = {label for label in pattern if not label.startswith(("maybe ", "each "))}
+    every = [label.removeprefix("each ") for label in pattern if label.startswith("each ")]
+    needed |= {turn for label in every for turn in (copies or {}).get(label, ())}
     messages = [message for label in seen for message in _messages(label)]
     turns = [turn for _, turn in messages]
     doubled = len(set(messages)) < len(messages)
