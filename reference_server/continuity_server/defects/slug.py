@@ -284,6 +284,13 @@ class SlugComparedAsNumber(Resolver):
         return super()._slug(request, slug)
 
 
+@defect("slug-named-like-a-member", "A slug that has the name of a member of every object is looked up there: a 500.")
+class SlugNamedLikeAMember(Resolver):
+    def _slug(self, request: TurnRequest, slug: str) -> Destination:
+        member: Any = getattr(object, slug, None)
+        return member.session if member is not None else super()._slug(request, slug)
+
+
 @defect("slug-trimmed", "Blanks at both ends of a slug do not count.")
 class SlugTrimmed(Resolver):
     def _slug(self, request: TurnRequest, slug: str) -> Destination:
