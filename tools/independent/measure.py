@@ -87,6 +87,8 @@ _LITTLE: Final = Budget(examples=6)
 _SIDE_BY_SIDE: Final = 2
 PLAYED: Final = tuple(each for each in load_spec().requirements if each.area != "CONTRACT")
 """Random requests take as long as all others together, and find what is plain: these defects are not."""
+_ON_EVERY_ANSWER: Final = tuple(each for each in PLAYED if each.always is not None)
+"""What judges the answers to all others is played with each of them."""
 STRICT: Final = frozenset(identity for each in load_spec().classes if not each.decides for identity in each.ids)
 
 
@@ -162,7 +164,7 @@ def rounds(said: str, before: str | None = None) -> Iterator[list[Requirement]]:
         chosen = [each for each in left if kind(each)]
         left = [each for each in left if each not in chosen]
         if chosen:
-            yield chosen
+            yield chosen + [each for each in _ON_EVERY_ANSWER if each not in chosen]
 
 
 def catcher(planted: Planted, defect: str, before: str | None = None) -> str | None:
