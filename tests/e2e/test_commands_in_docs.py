@@ -31,8 +31,9 @@ NAMES = {
     "S": "7",
     "$RANDOM": "7",
     "DIR": "report",
+    "hermes==0.19.0": "reference",
 }
-"""What a reader puts there."""
+"""What a reader puts there; and the target of a plugin that needs no installation, in place of one that does (`make targets` starts that one)."""
 NOT_RUN = {
     r"(session-)?continuity([-._]|$)": "the name of the command, of a file, a field or a module",
     r"(make|python tools/)": "a command for maintainers: the test below looks whether it exists",
@@ -46,6 +47,8 @@ NOT_RUN = {
     r"continuity submit": "tests/kit/cli/test_submit.py runs it: it wants a complete run of today",
     r"schemathesis run": "tests/e2e/test_stock_schemathesis.py runs it",
 }
+CONTRACT = "CONTRACT-11"
+"""What is played in place of a whole area of generated requests: tests/e2e/test_wheel.py plays the area, and tests/kit/cli/test_fuzz.py does with other seeds."""
 USED = {0, 1, 5}
 """Exit codes of a run that reached a verdict."""
 
@@ -107,7 +110,9 @@ def narrowed(command: list[str]) -> list[str]:
         (word for before, word in pairwise(command) if before in {"--class", "--continuity-class"}),
         "",
     )
-    if "-k" in command or "CONTRACT" in command:
+    if "CONTRACT" in command:
+        command = [CONTRACT if word == "CONTRACT" else word for word in command]
+    if "-k" in command or CONTRACT in command:
         return [*command, "--examples" if is_check else "--continuity-examples", "1"]
     return [*command, "-k", FIRST_OF_CLASS[named.split(",")[0]] if named else "ECHO-02"]
 
