@@ -5,6 +5,7 @@ Imports inside functions and under TYPE_CHECKING count like all others.
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -73,18 +74,22 @@ IMPORTS_INSIDE_FUNCTIONS = 13
 PURE = {"aiohttp", "sqlite3", "asyncio", "continuity_server.store", "continuity_server.http"}
 
 
-def modules(package: str) -> dict[str, ast.Module]:
-    """Every module of a package by its dotted name, as a syntax tree."""
+def files(package: str) -> dict[str, Path]:
+    """The file of every module of a package, by the module's dotted name."""
     folder = PACKAGES[package]
     named = {(package, *file.relative_to(folder).with_suffix("").parts): file for file in folder.rglob("*.py")}
-    return {
-        ".".join(parts[:-1] if parts[-1] == "__init__" else parts): ast.parse(file.read_text(encoding="utf-8"))
-        for parts, file in named.items()
-    }
+    return {".".join(parts[:-1] if parts[-1] == "__init__" else parts): file for parts, file in named.items()}
 
 
-TREES = {package: modules(package) for package in PACKAGES}
-EVERY_MODULE = {name for trees in TREES.values() for name in trees}
+@cache
+def trees(package: str) -> dict[str, ast.Module]:
+    """Every module of a package as a syntax tree. Made once it is asked for: who only collects tests needs none."""
+    return {name: ast.parse(file.read_text(encoding="utf-8")) for name, file in files(package).items()}
+
+
+@cache
+def every_module() -> set[str]:
+    return {name for package in PACKAGES for name in files(package)}
 
 
 def imports(tree: ast.AST) -> Iterator[str]:
@@ -94,7 +99,7 @@ def imports(tree: ast.AST) -> Iterator[str]:
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
             names = [f"{node.module}.{alias.name}" for alias in node.names]
-            yield from (name if name in EVERY_MODULE else node.module for name in names)
+            yield from (name if name in every_module() else node.module for name in names)
 
 
 def layer(module: str) -> str:
@@ -110,7 +115,7 @@ def row(package: str, module: str) -> int:
 def test_a_package_imports_only_the_packages_that_it_may(package):
     wrong = {
         (module, name)
-        for module, tree in TREES[package].items()
+        for module, tree in trees(package).items()
         for name in imports(tree)
         if name.partition(".")[0] in PACKAGES.keys() - OTHER_PACKAGES[package] - {package}
     }
@@ -122,7 +127,7 @@ def test_a_package_imports_only_the_packages_that_it_may(package):
 def test_layers_import_only_what_is_below_them(package):
     upwards = {
         (module, name)
-        for module, tree in TREES[package].items()
+        for module, tree in trees(package).items()
         for name in imports(tree)
         if name.startswith(f"{package}.")
         and layer(name) != layer(module)
@@ -134,7 +139,7 @@ def test_layers_import_only_what_is_below_them(package):
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_no_module_imports_itself_by_way_of_others(package):
-    graph = {module: {name for name in imports(tree) if name != module} for module, tree in TREES[package].items()}
+    graph = {module: {name for name in imports(tree) if name != module} for module, tree in trees(package).items()}
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as cycle:
@@ -150,21 +155,26 @@ def test_a_folder_has_few_modules(package):
 
 
 def test_plugins_know_only_the_plugin_api():
-    known = {name for tree in TREES["continuity_plugins"].values() for name in imports(tree)}
+    known = {name for tree in trees("continuity_plugins").values() for name in imports(tree)}
 
     assert {name for name in known if name.startswith("continuity_conformance")} == {"continuity_conformance.plugin"}
 
 
 def test_reports_are_made_from_results_alone():
-    trees = {name: tree for name, tree in TREES["continuity_conformance"].items() if layer(name) == "report"}
-    known = {name for tree in trees.values() for name in imports(tree) if name.startswith("continuity_conformance.")}
+    known = {
+        name
+        for module, tree in trees("continuity_conformance").items()
+        if layer(module) == "report"
+        for name in imports(tree)
+        if name.startswith("continuity_conformance.")
+    }
 
     assert {layer(name) for name in known} <= REPORT_KNOWS
 
 
-@pytest.mark.parametrize("module", [name for name in TREES["continuity_server"] if layer(name) == "rules"])
+@pytest.mark.parametrize("module", [name for name in files("continuity_server") if layer(name) == "rules"])
 def test_the_rules_know_neither_http_nor_a_database(module):
-    found = set(imports(TREES["continuity_server"][module]))
+    found = set(imports(trees("continuity_server")[module]))
 
     assert {name for name in found if name.startswith(tuple(PURE))} == set()
 
@@ -172,7 +182,7 @@ def test_the_rules_know_neither_http_nor_a_database(module):
 def test_defects_are_known_to_the_composition_root_alone():
     knowing = {
         module
-        for module, tree in TREES["continuity_server"].items()
+        for module, tree in trees("continuity_server").items()
         if layer(module) != "defects" and any(".defects" in name for name in imports(tree))
     }
 
@@ -182,8 +192,8 @@ def test_defects_are_known_to_the_composition_root_alone():
 def test_few_imports_stand_inside_functions_and_each_says_why():
     inside = [
         (f"{module}:{node.lineno}", lines(module)[node.lineno - 1])
-        for trees in TREES.values()
-        for module, tree in trees.items()
+        for package in PACKAGES
+        for module, tree in trees(package).items()
         for function in ast.walk(tree)
         if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
         for node in ast.walk(function)
@@ -203,6 +213,6 @@ def lines(module: str) -> list[str]:
 def test_the_table_names_every_layer():
     named = {package: {name for names in rows for name in names.split()} for package, rows in LAYERS.items()}
 
-    assert {package: {layer(module) for module in trees} for package, trees in TREES.items()} == {
+    assert {package: {layer(module) for module in files(package)} for package in PACKAGES} == {
         package: names | {"__init__"} for package, names in named.items()
     }

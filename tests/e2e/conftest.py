@@ -53,8 +53,9 @@ def continuity(tmp_path: Path, surroundings: dict[str, str]) -> Command:
 
 @pytest.fixture
 def at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
-    """The same without a process, for what is said before a run begins, or after one."""
+    """The same without a process, which saves its imports: for what does not depend on being a process."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
     return called
 

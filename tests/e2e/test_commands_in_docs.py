@@ -10,8 +10,10 @@ import sys
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
+from unittest.mock import patch
 
 import certifi
+import processes
 import pytest
 from commands_in_docs import ADDRESSES, DEFAULT_SERVER, ROOT, Shown, in_blocks, inline, matches, pages, server_of, words
 from processes import started
@@ -31,8 +33,9 @@ NAMES = {
     "S": "7",
     "$RANDOM": "7",
     "DIR": "report",
+    "hermes==0.19.0": "reference",
 }
-"""What a reader puts there."""
+"""What a reader puts there; and the target of a plugin that needs no installation, in place of one that does (`make targets` starts that one)."""
 NOT_RUN = {
     r"(session-)?continuity([-._]|$)": "the name of the command, of a file, a field or a module",
     r"(make|python tools/)": "a command for maintainers: the test below looks whether it exists",
@@ -46,6 +49,8 @@ NOT_RUN = {
     r"continuity submit": "tests/kit/cli/test_submit.py runs it: it wants a complete run of today",
     r"schemathesis run": "tests/e2e/test_stock_schemathesis.py runs it",
 }
+CONTRACT = "CONTRACT-11"
+"""What is played in place of a whole area of generated requests: tests/e2e/test_wheel.py plays the area, and tests/kit/cli/test_fuzz.py does with other seeds."""
 USED = {0, 1, 5}
 """Exit codes of a run that reached a verdict."""
 
@@ -107,7 +112,9 @@ def narrowed(command: list[str]) -> list[str]:
         (word for before, word in pairwise(command) if before in {"--class", "--continuity-class"}),
         "",
     )
-    if "-k" in command or "CONTRACT" in command:
+    if "CONTRACT" in command:
+        command = [CONTRACT if word == "CONTRACT" else word for word in command]
+    if "-k" in command or CONTRACT in command:
         return [*command, "--examples" if is_check else "--continuity-examples", "1"]
     return [*command, "-k", FIRST_OF_CLASS[named.split(",")[0]] if named else "ECHO-02"]
 
@@ -135,10 +142,18 @@ def called(shown: Shown, url: str, folder: Path) -> subprocess.CompletedProcess[
         "MY_KEY": "sk-for-tests",
         "COLUMNS": "80",
     }
-    done = subprocess.run(given, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=280)
+    done = ended(given, folder, environment)
     if redirected:
         (folder / redirected).write_text(done.stdout)
     return done
+
+
+def ended(given: list[str], folder: Path, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end. Ours needs no process, which would import everything again for each command."""
+    if given[0] == "continuity":
+        with contextlib.chdir(folder), patch.dict(os.environ, environment):
+            return processes.called(*given[1:])
+    return subprocess.run(given, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=280)
 
 
 def runs_on(shown: Shown, folder: Path) -> str:

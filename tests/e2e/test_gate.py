@@ -30,17 +30,17 @@ def known(folder: Path, id_: str = FAILS, *, until=TOMORROW, more: str = "") -> 
     return "known.yaml"
 
 
-def test_a_failure_closes_the_gate(continuity, defective):
-    done = continuity("check", defective, "--area", "DERIVE", "--accept-untested")
+def test_a_failure_closes_the_gate(at_once, defective):
+    done = at_once("check", defective, "--area", "DERIVE", "--accept-untested")
 
     assert done.returncode == 1
     assert "1 failure not accepted by a baseline" in done.stdout
 
 
-def test_a_known_failure_does_not_fail_and_is_still_told(continuity, defective, tmp_path, results):
+def test_a_known_failure_does_not_fail_and_is_still_told(at_once, defective, tmp_path, results):
     issue = "  issue: https://example.org/issues/7\n"
     given = ("--baseline", known(tmp_path, more=issue), "--accept-untested", "--report", "report")
-    done = continuity("check", defective, "--area", "DERIVE", *given)
+    done = at_once("check", defective, "--area", "DERIVE", *given)
     written = results()
     row = next(each for each in written["requirements"] if each["id"] == FAILS)
 
@@ -73,8 +73,8 @@ def test_pytest_has_the_same_gate(defective, tmp_path, surroundings):
     assert "gate:    passed (exit code 0)" in done.stdout
 
 
-def test_the_last_day_of_an_entry_still_counts(continuity, defective, tmp_path):
-    done = continuity(
+def test_the_last_day_of_an_entry_still_counts(at_once, defective, tmp_path):
+    done = at_once(
         "check",
         defective,
         "-k",
@@ -87,26 +87,26 @@ def test_the_last_day_of_an_entry_still_counts(continuity, defective, tmp_path):
     assert done.returncode == 0, done.stdout
 
 
-def test_an_entry_that_passes_again_is_stale_and_fails(continuity, url, tmp_path):
-    done = continuity("check", url, "--area", "DERIVE", "--baseline", known(tmp_path), "--accept-untested")
+def test_an_entry_that_passes_again_is_stale_and_fails(at_once, url, tmp_path):
+    done = at_once("check", url, "--area", "DERIVE", "--baseline", known(tmp_path), "--accept-untested")
 
     assert done.returncode == 1
     assert f"known.yaml:1: stale: {FAILS} passes again; remove the entry" in done.stdout
     assert "gate:    FAILED (exit code 1)" in done.stdout
 
 
-def test_an_expired_entry_fails(continuity, defective, tmp_path, results):
+def test_an_expired_entry_fails(at_once, defective, tmp_path, results):
     baseline = known(tmp_path, until=LAST_MONTH)
     given = ("--baseline", baseline, "--accept-untested", "--report", "report")
-    done = continuity("check", defective, "--area", "DERIVE", *given)
+    done = at_once("check", defective, "--area", "DERIVE", *given)
 
     assert done.returncode == 1
     assert f"known.yaml:1: expired: {FAILS} was accepted until {LAST_MONTH}" in done.stdout
     assert next(each for each in results()["requirements"] if each["id"] == FAILS)["known"]["expired"] is True
 
 
-def test_an_entry_about_what_is_not_selected_says_nothing(continuity, url, tmp_path):
-    done = continuity("check", url, "-k", PASSES, "--baseline", known(tmp_path, until=LAST_MONTH), "--accept-untested")
+def test_an_entry_about_what_is_not_selected_says_nothing(at_once, url, tmp_path):
+    done = at_once("check", url, "-k", PASSES, "--baseline", known(tmp_path, until=LAST_MONTH), "--accept-untested")
 
     assert done.returncode == 0, done.stdout
 
@@ -146,25 +146,25 @@ def test_a_wrong_baseline_is_told_with_its_line_before_anything_runs(at_once, tm
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_a_first_baseline_opens_the_gate_that_was_closed(continuity, at_once, defective, tmp_path):
-    continuity("check", defective, "--area", "DERIVE", "--report", "report")
+def test_a_first_baseline_opens_the_gate_that_was_closed(at_once, defective, tmp_path):
+    at_once("check", defective, "--area", "DERIVE", "--report", "report")
     wrote = at_once("baseline", "report/results.json", "-o", "known.yaml")
-    again = continuity("check", defective, "--area", "DERIVE", "--baseline", "known.yaml", "--accept-untested")
+    again = at_once("check", defective, "--area", "DERIVE", "--baseline", "known.yaml", "--accept-untested")
 
     assert wrote.returncode == 0, wrote.stderr
     assert f"- id: {FAILS}\n" in (tmp_path / "known.yaml").read_text()
     assert again.returncode == 0, again.stdout
 
 
-def test_a_later_baseline_keeps_what_people_wrote(continuity, at_once, defective, tmp_path):
-    continuity("check", defective, "--area", "DERIVE", "--report", "report", "--baseline", known(tmp_path))
+def test_a_later_baseline_keeps_what_people_wrote(at_once, defective, tmp_path):
+    at_once("check", defective, "--area", "DERIVE", "--report", "report", "--baseline", known(tmp_path))
     printed = at_once("baseline", "report/results.json").stdout
 
     assert f'- id: {FAILS}\n  reason: "The hash is being replaced."\n  until: {TOMORROW}\n' in printed
 
 
-def test_a_baseline_is_never_written_over(continuity, at_once, url, tmp_path):
-    continuity("check", url, "-k", PASSES, "--report", "report")
+def test_a_baseline_is_never_written_over(at_once, url, tmp_path):
+    at_once("check", url, "-k", PASSES, "--report", "report")
     (tmp_path / "known.yaml").write_text("mine")
     done = at_once("baseline", "report/results.json", "-o", "known.yaml")
 
@@ -173,10 +173,10 @@ def test_a_baseline_is_never_written_over(continuity, at_once, url, tmp_path):
     assert at_once("baseline", "report/results.json").stdout.endswith("\n[]\n")
 
 
-def test_a_part_is_never_conformant_even_if_the_gate_accepts_it(continuity, url, results):
+def test_a_part_is_never_conformant_even_if_the_gate_accepts_it(at_once, url, results):
     given = ("--area", "derive", "--report", "report")
-    strict = continuity("check", url, *given)
-    accepting = continuity("check", url, *given, "--accept-untested")
+    strict = at_once("check", url, *given)
+    accepting = at_once("check", url, *given, "--accept-untested")
 
     assert strict.returncode == 5
     assert accepting.returncode == 0
@@ -187,9 +187,9 @@ def test_a_part_is_never_conformant_even_if_the_gate_accepts_it(continuity, url,
     assert results()["gate"]["selected"] == 16
 
 
-def test_what_could_not_be_tested_is_told_although_it_is_accepted(continuity, url):
+def test_what_could_not_be_tested_is_told_although_it_is_accepted(at_once, url):
     """A running server cannot be restarted by the kit."""
-    done = continuity("check", url, "--accept-untested", "-k", "DURABLE or ECHO-02")
+    done = at_once("check", url, "--accept-untested", "-k", "DURABLE or ECHO-02")
 
     assert done.returncode == 0, done.stdout
     assert "verdict: incomplete (4 that count not tested; 6 of " in done.stdout
@@ -244,16 +244,16 @@ def test_an_entry_accepts_what_it_says_and_nothing_else(tmp_path, verdict, entry
     assert gated(tmp_path, verdict, **entry).gate.exit_code == code
 
 
-def test_a_first_baseline_can_have_the_gaps(continuity, at_once, url):
-    continuity("check", url, "-k", "DURABLE-01 or ECHO-02", "--report", "report")
+def test_a_first_baseline_can_have_the_gaps(at_once, url):
+    at_once("check", url, "-k", "DURABLE-01 or ECHO-02", "--report", "report")
     written = at_once("baseline", "report/results.json", "--untested").stdout
 
     assert "- id: DURABLE-01\n" in written
     assert "  accepts: untested\n" in written
 
 
-def test_accepting_what_is_untested_does_not_accept_a_run_without_a_pass(continuity, url):
-    assert continuity("check", url, "-k", "SLUG-16", "--accept-untested").returncode == 5
+def test_accepting_what_is_untested_does_not_accept_a_run_without_a_pass(at_once, url):
+    assert at_once("check", url, "-k", "SLUG-16", "--accept-untested").returncode == 5
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -10,9 +11,13 @@ import continuity_server
 
 PACKAGE = Path(continuity_server.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
-TREES = {file: ast.parse(file.read_text(encoding="utf-8")) for file in FILES}
 SQL = re.compile(r"\s*(SELECT|INSERT|UPDATE|DELETE|CREATE|WITH|PRAGMA|BEGIN|COMMIT|ROLLBACK|ALTER|DROP)\b [a-zA-Z*(]")
 SERVER_FILES = [file for file in FILES if "defects" not in file.parts]
+
+
+@cache
+def tree(file: Path) -> ast.Module:
+    return ast.parse(file.read_text(encoding="utf-8"))
 
 
 def name_of(file: Path) -> str:
@@ -23,7 +28,7 @@ def rule_methods() -> list[ast.FunctionDef]:
     return [
         method
         for file in (PACKAGE / "rules").glob("*.py")
-        for cls in TREES[file].body
+        for cls in tree(file).body
         if isinstance(cls, ast.ClassDef) and cls.name.endswith("Rules")
         for method in cls.body
         if isinstance(method, ast.FunctionDef) and method.name != "__init__"
@@ -72,9 +77,9 @@ def test_no_argument_of_a_rule_is_unused():
 def test_sql_is_in_the_store_only(file):
     """A defect may replace a part of the store, and so have SQL too."""
     texts = [
-        node.value for node in ast.walk(TREES[file]) if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        node.value for node in ast.walk(tree(file)) if isinstance(node, ast.Constant) and isinstance(node.value, str)
     ]
-    calls = [node.attr for node in ast.walk(TREES[file]) if isinstance(node, ast.Attribute)]
+    calls = [node.attr for node in ast.walk(tree(file)) if isinstance(node, ast.Attribute)]
 
     assert [text for text in texts if SQL.match(text)] == []
     assert {"execute", "executemany", "executescript"} & set(calls) == set()

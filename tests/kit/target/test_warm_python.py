@@ -128,3 +128,44 @@ def test_one_whose_folder_is_gone_before_it_starts_ends_without_a_word(tmp_path,
 
     assert code == 1
     assert capfd.readouterr().err == ""
+
+
+LAST_WORDS = """
+import atexit, sys, threading, time
+atexit.register(print, "last")
+threading.Thread(target=lambda: (time.sleep(0.2), print("thread"))).start()
+print("first")
+{end}
+"""
+
+
+@pytest.mark.parametrize(
+    ("end", "code", "said"),
+    [
+        ("", 0, ""),
+        ("sys.exit()", 0, ""),
+        ("sys.exit(3)", 3, ""),
+        ("sys.exit('a reason')", 1, "a reason\n"),
+        ("raise OSError('a fault')", 1, "OSError: a fault\n"),
+    ],
+)
+def test_at_its_end_it_does_what_a_program_wants_done(end: str, code: int, said: str, tmp_path: Path):
+    """Its interpreter is not taken apart, but threads are waited for, functions of atexit are called, and files are written."""
+    (tmp_path / "last_words.py").write_text(LAST_WORDS.format(end=end))
+    warm = warm_python.WarmPython((), dict(os.environ))
+    try:
+        order = (
+            [sys.executable, "-m", "last_words"],
+            {"PYTHONPATH": str(tmp_path)},
+            str(tmp_path),
+            str(tmp_path / "output"),
+        )
+        found = asyncio.run(ended(warm, order))
+    finally:
+        warm._close()
+    output = (tmp_path / "output").read_text()
+
+    assert found == code
+    assert output.endswith("thread\nlast\n")
+    assert "first\n" in output
+    assert said in output

@@ -3,11 +3,26 @@
 import signal
 import socket
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from page_visitor import Visitor, page_server
 from processes import called
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visitor]:
+    """A page that most tests here share: nobody changes anything on it."""
+    with page_server(tmp_path_factory.mktemp("page")) as (_, visitor):
+        yield visitor
+
+
+@pytest.fixture
+def outside(page: Visitor) -> Visitor:
+    """Somebody who has not shown the token yet."""
+    return Visitor(page.port, page.token)
+
 
 PATHS = ["/", "/ui.js", "/style.css", "/events", "/runs", "/runs/20260101-000000-00000000"]
 
