@@ -6,6 +6,7 @@ import secrets
 import time
 import traceback
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -34,6 +35,7 @@ from continuity_server.store.records import Replay, Write
 from continuity_server.store.store import Store
 from continuity_server.turn.commit import Committer
 from continuity_server.turn.history import HistoryReader
+from continuity_server.turn.locks import Held, Locks
 from continuity_server.turn.resolve import Resolver
 from continuity_server.turn.types import Destination, Outcome, Sink, TurnRequest
 
@@ -638,6 +640,15 @@ class ReplaysLostOnRestart(Store):
 class IdempotencyKeyForgotten(Store):
     def replay(self, owner: str, scope: str, key: str) -> Replay | None:  # noqa: ARG002 - that is the defect
         return None
+
+
+@defect(
+    "idempotent-twins-both-run",
+    "Where nothing selects a session, the same Idempotency-Key twice at once runs two turns.",
+)
+class IdempotentTwinsBothRun(Locks):
+    def idempotency_key(self, owner: str, key: str) -> Held:  # noqa: ARG002 - that is the defect
+        return nullcontext(enter_result=False)
 
 
 @defect("replay-stores-twice", "A replay stores the question once more.")

@@ -1,5 +1,6 @@
 """Defects of STREAM: events that disagree, streams that stop instead of ending, and turns that leave less than they would unstreamed."""
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -77,6 +78,14 @@ class StreamWithoutDone(Rules):
 class StreamEndsTwice(Rules):
     def chat_ending(self, finish: Chunk, session: Chunk, usage: Chunk | None) -> list[Event | None]:
         return [*super().chat_ending(finish, session, usage), DONE]
+
+
+@defect("events-of-calls-not-counted", "The events of a tool call have the number of the event before them.")
+class EventsOfCallsNotCounted(ResponseEvents):
+    async def _call(self, index: int, item: dict[str, Any]) -> None:
+        numbers, self._numbers = self._numbers, itertools.repeat(0)  # type: ignore[assignment] # that is the defect
+        await super()._call(index, item)
+        self._numbers = numbers
 
 
 @defect("response-stream-without-completed", "A streamed response stops after its last piece of text.")

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
-from typing import Any, cast
+from itertools import islice, pairwise
+from typing import Any, TypeGuard, cast
 
 from jsonschema.exceptions import ValidationError
 
@@ -79,8 +79,21 @@ def _content_problems(
         for number, event in enumerate(events, start=1):
             if not (isinstance(event, str) and event in content.bare_strings):
                 yield from _violations(f"event {number}", content.validator, event)
+        yield from _sequence_problems(events)
     else:
         yield from _violations("body", content.validator, body)
+
+
+def _sequence_problems(events: Sequence[object]) -> Iterator[str]:
+    """The numbers of events grow."""
+    numbered = ((event["type"], event["sequence_number"]) for event in events if _is_numbered(event))
+    for (_, number), (kind, following) in pairwise(numbered):
+        if following <= number:
+            yield _problem(f"sequence_number of {kind}", f"more than {number}", str(following))
+
+
+def _is_numbered(event: object) -> TypeGuard[Mapping[str, Any]]:
+    return isinstance(event, Mapping) and "type" in event and isinstance(event.get("sequence_number"), int)
 
 
 def _violations(where: str, validator: SchemaValidator, value: object) -> Iterable[str]:

@@ -57,8 +57,8 @@ class TestWhatIsRight:
         assert of_body(example(name), operation) == []
 
     @pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/responses"])
-    def test_a_stream(self, path):
-        assert of_events(stream(path), ("POST", path)) == []
+    def test_the_events_of_a_stream(self, path):
+        assert [problem for event in stream(path) for problem in of_events([event], ("POST", path))] == []
 
     def test_other_fields_of_openai_are_allowed(self):
         body = {**example("ChatCompletion"), "service_tier": "default", "system_fingerprint": "fp_1", "x": {"y": 1}}
@@ -229,6 +229,15 @@ class TestEvents:
         events[1] = {**events[1], "choices": None}
 
         assert of_events(events) == ["event 2 /choices: expected array, found null"]
+
+    def test_events_whose_numbers_do_not_grow(self):
+        created, delta, completed, _ = stream("/v1/responses")
+        repeated = {**completed, "sequence_number": delta["sequence_number"]}
+
+        assert of_events([created, delta, completed], RESPONSES) == []
+        assert of_events([created, delta, repeated], RESPONSES) == [
+            "sequence_number of response.completed: expected more than 3, found 3"
+        ]
 
     def test_a_bare_string_other_than_the_end_marker(self):
         assert of_events(["[DONE]", "bye"]) == ['event 2: expected object, found "bye"']
