@@ -82,6 +82,8 @@ SETS: Final = {
     "fourth": Planted("independent_server_3", profiles={"profile.yaml": (), "profile-rotate.yaml": _OF_ROTATIONS}),
 }
 """Its author chose to announce a new id by a named event, which the spec lets a server declare, and whose data the openai client cannot read (COMPRESS-08): the third set has the other way."""
+_AT_ONCE: Final = 24
+"""More than its author says: with ten turns at once, nobody fills a table of 16 places."""
 _RESPONSES: Final = 40
 _LITTLE: Final = Budget(examples=6)
 _SIDE_BY_SIDE: Final = 2
@@ -131,7 +133,8 @@ def _of_its_author(planted: Planted, defect: str, arguments: tuple[str, ...]) ->
     started = replace(
         written.process, start=(*written.process.start, *arguments), env={**written.process.env, "PATH": path}
     )
-    return replace(written, process=started)
+    limits = replace(written.limits, at_once=_AT_ONCE)
+    return replace(written, process=started, limits=limits)
 
 
 def played(planted: Planted, requirements: Sequence[Requirement]) -> Mapping[str, Verdict]:

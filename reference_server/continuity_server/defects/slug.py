@@ -70,6 +70,22 @@ class SlugLostOnRestart(Resolver):
         return super()._slug(request, f"{self._process} {slug}")
 
 
+@defect("bound-slug-lost-on-restart", "A restart forgets the slugs that were given to a session of the header.")
+class BoundSlugLostOnRestart(Resolver):
+    def __init__(self, store: Store, rules: Rules) -> None:
+        super().__init__(store, rules)
+        self._bound: set[str] = set()
+
+    def _new_slug(self, request: TurnRequest, slug: str) -> Destination:
+        self._bound.add(slug)
+        return super()._new_slug(request, slug)
+
+    def _slug(self, request: TurnRequest, slug: str) -> Destination:
+        stored = self._store.slug(request.principal, slug)
+        named = stored is not None and not str(stored.session).startswith("sess_")
+        return self._new_slug(request, slug) if named and slug not in self._bound else super()._slug(request, slug)
+
+
 @defect(
     "slug-mapping-in-response-cache",
     "Slugs live in the cache of responses: one that falls out of it takes its slug along.",
