@@ -151,6 +151,12 @@ class DeriveFirstSystemOnly(Rules):
         return super().counted_prompts(messages)[:1]
 
 
+@defect("derive-ignores-empty-system", "A system message with an empty text does not count.")
+class DeriveIgnoresEmptySystem(Rules):
+    def counted_prompts(self, messages: Sequence[Message]) -> list[Message]:
+        return [each for each in super().counted_prompts(messages) if each["content"] != ""]
+
+
 @defect("derive-last-system-only", "Of several system messages only the last counts.")
 class DeriveLastSystemOnly(Rules):
     def counted_prompts(self, messages: Sequence[Message]) -> list[Message]:
