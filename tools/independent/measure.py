@@ -49,6 +49,8 @@ class Planted:
     own_faults: frozenset[str] = frozenset()
     """What fails without a planted defect, outside of Strict: the author did not think of it."""
 
+    not_caught: frozenset[str] = frozenset()
+    """What no requirement outside of Strict catches, and that of random requests aside. The README beside the list says why."""
     profiles: Mapping[str, Collection[str]] = field(default_factory=dict)
     """The profiles that the author wrote, if any, each with the defects that need it. The first one is for all others."""
 
@@ -73,13 +75,24 @@ _NO_WAITING: Final = frozenset({"DELETE-04"})
 _OF_ROTATIONS: Final = frozenset(
     {"tip-one-step", "tip-follows-any-child", "rotation-header-old", "rotation-drops-slug", "degraded-not-marked"}
 )
+_STRICT_OR_RANDOM: Final = frozenset(
+    {"allow-is-short", "bad-utf8-replaced", "events-of-calls-not-counted", "depth-unchecked"}
+)
+_PERMITTED: Final = frozenset({"conversation-leaves-session", "model-error-shown", "files-of-failed-turn"})
+_NOT_YET: Final = frozenset(
+    {"compression-parts-tool-pair", "failed-response-kept", "finish-before-disk", "kept-prompt-not-sent"}
+)
 SETS: Final = {
     "first": Planted(*_FIRST_SERVER, own_faults=_NO_WAITING),
     "second": Planted(*_FIRST_SERVER, "defects2.md", "caught2.json", own_faults=_NO_WAITING),
     "third": Planted(
         "independent_server_2", ("-m", "main", "--announces=finish-chunk"), summary="You condense conversations"
     ),
-    "fourth": Planted("independent_server_3", profiles={"profile.yaml": (), "profile-rotate.yaml": _OF_ROTATIONS}),
+    "fourth": Planted(
+        "independent_server_3",
+        profiles={"profile.yaml": (), "profile-rotate.yaml": _OF_ROTATIONS},
+        not_caught=_STRICT_OR_RANDOM | _PERMITTED | _NOT_YET,
+    ),
 }
 """Its author chose to announce a new id by a named event, which the spec lets a server declare, and whose data the openai client cannot read (COMPRESS-08): the third set has the other way."""
 _AT_ONCE: Final = 24
