@@ -29,6 +29,8 @@ _LAST_LINES: Final = 12
 _LAST_LINES_OF_START: Final = 60
 """A traceback of a server that does not start is longer than what is of use beside a failure."""
 _LONGEST_LINE: Final = 500
+_PROCESSES: Final = Path("/proc")
+"""Only Linux has it. Elsewhere the first process of the system asks for every exit code."""
 _LAST_BYTES: Final = 16_384
 _SHOWN: Final = 200
 
@@ -231,6 +233,7 @@ class StartedProcess:
         )
 
     async def end(self, how: signal.Signals = signal.SIGTERM) -> None:
+        """End the process with all its children. One that still shuts down would answer in place of the next start, or write beside it."""
         running = self._running
         if running is None or running.returncode is not None:
             return
@@ -238,6 +241,8 @@ class StartedProcess:
         try:
             async with asyncio.timeout(self._process.stop_seconds):
                 await running.wait()
+                while _group_lives(running.pid):  # noqa: ASYNC110 - nothing tells when the children of a child end
+                    await asyncio.sleep(_POLL_SECONDS)
         except TimeoutError:
             _signal_group(running.pid, signal.SIGKILL)
             await running.wait()
@@ -301,6 +306,23 @@ async def _answers(session: aiohttp.ClientSession, url: str) -> bool:
             return response.status < 500  # noqa: PLR2004
     except (aiohttp.ClientError, OSError):
         return False
+
+
+def _group_lives(pid: int) -> bool:
+    """Whether a process of the group still runs. One that has ended may stay listed, where nobody asks for its exit code."""
+    try:
+        os.killpg(pid, 0)
+    except ProcessLookupError:
+        return False
+    return not _PROCESSES.is_dir() or any(_is_alive_in(pid, stat) for stat in _PROCESSES.glob("[0-9]*/stat"))
+
+
+def _is_alive_in(group: int, stat: Path) -> bool:
+    try:
+        state, _, its_group, *_ = stat.read_text().rpartition(")")[2].split()
+    except (OSError, ValueError):
+        return False  # it has ended meanwhile
+    return int(its_group) == group and state not in "ZX"
 
 
 def _signal_group(pid: int, how: signal.Signals) -> None:

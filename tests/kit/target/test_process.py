@@ -67,6 +67,37 @@ def test_a_child_that_outlives_the_target_and_writes_does_not_spoil_the_end(tmp_
     assert asyncio.run(play()) is False
 
 
+LATE = """
+import pathlib, signal, sys, time
+folder = pathlib.Path(sys.argv[1])
+def stop(*_):
+    time.sleep(0.4)
+    (folder / "late").write_text("the child has ended")
+    sys.exit()
+signal.signal(signal.SIGTERM, stop)
+(folder / "ready").touch()
+time.sleep(60)
+"""
+
+
+def test_a_child_that_ends_later_than_the_target_is_waited_for():
+    start = (
+        f"{sys.executable} -c '{LATE}' {{folder}} & while [ ! -e {{folder}}/ready ]; do sleep 0.02; done; "
+        f"exec {sys.executable} {SERVER[1]} {{port}}"
+    )
+    profile = Profile("small", principals={"alice": "key-of-alice"}, process=Process(("sh", "-c", start)))
+
+    async def play() -> bool:
+        server = await start_server(profile, "http://127.0.0.1:1/v1")
+        assert server.started is not None
+        await server.started.end()
+        ended = server.started.file("{folder}/late").exists()
+        await server.stop()
+        return ended
+
+    assert asyncio.run(play())
+
+
 async def what_it_tells(*arguments: str, **process: object) -> dict:
     async with started(*arguments, **process) as server:
         return await asyncio.to_thread(told, server)
