@@ -46,7 +46,8 @@ async def texts_stay(dialogue: Dialogue) -> None:
     """HISTORY-20: texts, long ones too, and results of tools are the same in a later turn as in their own, and after a restart."""
     verb, selector = named_conversation(dialogue)
     said: list[_Said] = []
-    red = await dialogue.do(verb, {}, say="red", **selector, **_worded(dialogue, verb))
+    await dialogue.do(verb, {}, say="elsewhere", **dict.fromkeys(selector, "$elsewhere"))
+    red = await dialogue.do(verb, {"sees": ["red"]}, say="red", **selector, **_worded(dialogue, verb))
     said += [await _of_user(dialogue, red, _WORDS), *_of_model(red)]
     dialogue.wording.lengthen("blue", _LONG)
     blue = await dialogue.do(verb, {"status": ["2xx", "4xx", "5xx"]}, say="blue", **selector)

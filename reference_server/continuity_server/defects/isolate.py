@@ -642,10 +642,7 @@ class IdempotencyKeyForgotten(Store):
         return None
 
 
-@defect(
-    "idempotent-twins-both-run",
-    "Where nothing selects a session, the same Idempotency-Key twice at once runs two turns.",
-)
+@defect("idempotent-twins-both-run", "The same key twice at once runs two turns.")
 class IdempotentTwinsBothRun(Locks):
     def idempotency_key(self, owner: str, key: str) -> Held:  # noqa: ARG002 - that is the defect
         return nullcontext(enter_result=False)
